@@ -1,4 +1,4 @@
-// Tables of one's own: numbers and a label a line (framework/data/tables/csv.h).
+// The data set `csv`: the user's own tables, with numbers and a label in each line (framework/data/tables/csv.h).
 #include "framework/data/tables/csv.h"
 
 #include <utility>
@@ -28,19 +28,18 @@ class OwnCsv : public TableSource {
             .NumbersToo()
             .Help("column of the label, by its name or by its number from 1 on; \"\": the last "
                   "one"));
-    const std::string header =
-        reader.String("header", "auto")
-            .OneOf({"auto", "yes", "no"})
-            .Help(
-                "whether the first line has the names of the columns; auto: where it has no "
-                "number, or the label's name");
+    const std::string header = reader.String("header", "auto")
+                                   .OneOf({"auto", "yes", "no"})
+                                   .Help(
+                                       "whether the first line has the names of the columns; auto: "
+                                       "yes if it has no number, or has the label's name");
     format_.header = header == "yes"  ? CsvFormat::Header::kYes
                      : header == "no" ? CsvFormat::Header::kNo
                                       : CsvFormat::Header::kAuto;
     const std::string separator =
         reader.String("separator", "auto")
             .OneOf({"auto", "comma", "semicolon", "tab"})
-            .Help("what stands between fields; auto: that of which the first line has most");
+            .Help("separator of the fields; auto: the one that is most frequent in the first line");
     format_.separator = separator == "comma"       ? ','
                         : separator == "semicolon" ? ';'
                         : separator == "tab"       ? '\t'
@@ -55,7 +54,7 @@ class OwnCsv : public TableSource {
 
   Table Open(Split split, const std::vector<std::string>& words) override {
     if (split == Split::kTrain) {
-      // Names for numbers; or the classes that texts have, and in which order.
+      // `words` are the names of numeric labels, or the classes of text labels in their order.
       CsvTable table = ReadCsv(train_, format_, words, NumberLabels::kKept);
       words_ = table.table.labels.words;
       names_ = std::move(table.names);
@@ -67,18 +66,18 @@ class OwnCsv : public TableSource {
     }
     CsvTable table = ReadCsv(test_, test_format_, words_);
     if (test_format_.columns.empty() && table.names != names_) {
-      throw DataError(fmt::format("{} and {} have other columns", test_, train_),
+      throw DataError(fmt::format("{} and {} have different columns", test_, train_),
                       "both need the same header, or none");
     }
     return std::move(table.table);
   }
 
   std::string train_, test_;
-  CsvFormat format_, test_format_;  // the test file's columns go by the training file's names
+  CsvFormat format_, test_format_;          // test_format_ selects the test file's columns by name
   std::vector<std::string> words_, names_;  // of the training file
 };
 
-DTRAIN_DATASET("csv", OwnCsv, "your own tables: numbers and a label a line");
+DTRAIN_DATASET("csv", OwnCsv, "your own tables: numbers and a label in each line");
 
 }  // namespace
 }  // namespace dtrain

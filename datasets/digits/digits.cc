@@ -1,7 +1,7 @@
-// digits: ten classes of drawn digits, 28 x 28 grey, made on the spot: no file, no network.
+// The data set `digits`: ten classes of drawn digits, 28 x 28 grey, which are generated without files or network.
 //
-// Which samples there are depends on `data.seed` alone, not on the seed of the run, so that runs
-// with different seeds are measured on the same test set.  Loading draws all of them once.
+// The samples depend on `data.seed` only, not on the seed of the run, so that runs with different seeds are evaluated
+// on the same test set.  Loading draws all samples once.
 #include <memory>
 
 #include "datasets/digits/render.h"

@@ -1,8 +1,8 @@
 // Fashion-MNIST (Xiao, Rasul, Vollgraf, arXiv:1708.07747): 60,000 + 10,000 articles of clothing in
 // MNIST's format.
 //
-// Sizes and SHA-256 as TensorFlow Datasets records them (url_checksums/fashion_mnist.txt); its
-// record of the MNIST files agrees with ours.
+// Sizes and SHA-256 are those that TensorFlow Datasets records (url_checksums/fashion_mnist.txt); its record of the
+// MNIST files agrees with ours.
 #include "framework/data/images/idx.h"
 
 namespace dtrain {
@@ -16,7 +16,7 @@ RemoteFile Published(const std::string& name, int64_t bytes, const std::string& 
           bytes};
 }
 
-IdxFacts Facts() {
+IdxInfo Info() {
   return {"fashion_mnist",
           {Shape{1, 28, 28}, 10, 0.2860f, 0.3530f},
           60000,
@@ -33,7 +33,7 @@ IdxFacts Facts() {
 
 class FashionMnist : public IdxSource {
  public:
-  FashionMnist() : IdxSource(Facts()) {}
+  FashionMnist() : IdxSource(Info()) {}
 };
 
 DTRAIN_DATASET("fashion_mnist", FashionMnist, "articles of clothing, 28 x 28 grey (IDX files)");

@@ -1,4 +1,5 @@
-// HDF5 files of one's own, as Caffe's HDF5Data has them (framework/data/tables/hdf5_table.h).
+// The data set `hdf5`: the user's own HDF5 files in the layout of Caffe's HDF5Data
+// (framework/data/tables/hdf5_table.h).
 #include "framework/data/tables/hdf5_table.h"
 #include "framework/data/tables/table_source.h"
 
@@ -21,9 +22,9 @@ class OwnHdf5 : public TableSource {
     test_ = paths("test", "HDF5 files of the test samples; []: test_share of the training samples",
                   false);
     names_.data = static_cast<std::string>(
-        reader.String("data_set", "data").Help("name of the samples in a file, [samples, ...]"));
-    names_.label =
-        static_cast<std::string>(reader.String("label_set", "label").Help("name of their labels"));
+        reader.String("data_set", "data").Help("HDF5 data set with the samples, [samples, ...]"));
+    names_.label = static_cast<std::string>(
+        reader.String("label_set", "label").Help("HDF5 data set with their labels"));
     Files files;
     for (const std::string& path : train_) files.train.emplace_back("train", path);
     for (const std::string& path : test_) files.test.emplace_back("test", path);

@@ -1,4 +1,5 @@
-// IDX files of one's own: grey images of any size and number of classes (framework/data/images/idx.h).
+// The data set `idx`: the user's own IDX files, with grey images of any size and number of classes
+// (framework/data/images/idx.h).
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -26,32 +27,32 @@ class OwnIdx : public DatasetSource {
     test_.images =
         file("test_images", "IDX file of the test images; \"\": test_share of the training images");
     test_.labels = file("test_labels", "IDX file of their labels");
-    test_share_ = reader.Number("test_share", 0.1)
-                      .Above(0)
-                      .Max(0.5)
-                      .Help(
-                          "share of the training images that is the test split, without "
-                          "test_images");
+    test_share_ =
+        reader.Number("test_share", 0.1)
+            .Above(0)
+            .Max(0.5)
+            .Help(
+                "share of the training images set aside as the test split if test_images is \"\"");
     spec_.class_names = static_cast<std::vector<std::string>>(
         reader.Strings("class_names", {})
-            .Help("name of each class, in the order of the labels; []: labels are numbers, and the "
-                  "classes as many as the largest label says"));
+            .Help("name of each class, in the order of the labels; []: classes have numbers only, "
+                  "from 0 to the largest label"));
     pixels_.Configure(reader);
   }
   void Configure(config::Reader& reader) override {
     ConfigureKeys(reader);
     if (train_.images.empty() || train_.labels.empty()) return;
     if (test_.images.empty() != test_.labels.empty()) {
-      reader.Mistake(test_.images.empty() ? "test_labels" : "test_images",
-                     "test images and test labels go together", "give both, or none",
-                     {"test_images", "test_labels"});
+      reader.AddError(test_.images.empty() ? "test_labels" : "test_images",
+                      "test images and test labels go together", "give both, or none",
+                      {"test_images", "test_labels"});
       return;
     }
     if (!test_.images.empty()) test_share_ = 0;
     try {
       Look();
     } catch (const DataError& error) {
-      reader.Mistake("train_images", error.what(), error.hint());
+      reader.AddError("train_images", error.what(), error.hint());
       return;
     }
     pixels_.Check(reader, spec_);
@@ -81,7 +82,7 @@ class OwnIdx : public DatasetSource {
     int64_t size = 0;
   };
 
-  // What the headers and the labels say.
+  // Reads the sizes and the number of classes from the files' headers and the labels.
   void Look() {
     const IdxHeader header = ReadIdxHeader(train_.images);
     spec_.image_shape = Shape{1, header.rows, header.columns};

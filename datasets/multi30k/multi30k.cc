@@ -1,10 +1,9 @@
 // Multi30k, task 1 (Elliott, Frank, Sima'an, Specia, "Multi30K: multilingual English-German image
-// descriptions", 2016): 29,000 + 1,014 + 1,000 (test_2016_flickr) descriptions of pictures, German
-// and English.
+// descriptions", 2016): 29,000 + 1,014 + 1,000 (test_2016_flickr) descriptions of images, in German and English.
 //
-// Files as in the publisher's repository: raw/train.de.gz (sentences, for our tokeniser) and
-// tok/train.lc.norm.tok.de (Moses's words in lower case; packed or not).  A vocabulary has the
-// words that occur at least twice in the training text.
+// The files are named as in the publisher's repository: raw/train.de.gz (sentences, which our tokeniser splits) and
+// tok/train.lc.norm.tok.de (lower-case words, tokenised by Moses; gzipped or not).  A vocabulary has the words that
+// occur at least twice in the training text.
 #include <memory>
 
 #include <fmt/format.h>
@@ -17,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMinCount = 2;
-constexpr int64_t kTypicalLength = 17;  // of a batch: 13 words, 2 marks and some padding
+constexpr int64_t kTypicalLength = 17;  // length in a batch: 13 words, 2 marks and some padding
 
 struct Published {
   const char* name;
@@ -43,7 +42,7 @@ constexpr Published kRaw[] = {
      "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"},
 };
 
-// The publisher keeps these unpacked: the packed ones' hashes are of `gzip -n -9`.
+// The publisher stores these files unpacked; the hashes of the packed files are those of `gzip -n -9`.
 constexpr Published kTokenised[] = {
     {"train.lc.norm.tok.de.gz", 609350,
      "7e3392f03c0fe978165d22fb5eaf0d0b9b1d9c413283b5193f02d4cb27e50797",
@@ -78,7 +77,7 @@ class Multi30k : public DatasetSource {
             .OneOf({"auto", "tokenized", "raw"})
             .Help(
                 "tokenized: the published words (folder tok); raw: sentences (folder raw) and our "
-                "own tokeniser; auto: tokenized where that is there"));
+                "own tokeniser; auto: tokenized if the folder tok has it, else raw"));
     max_length_ = reader.Int("max_length", 100)
                       .Min(1)
                       .Max(10000)
@@ -128,9 +127,9 @@ class Multi30k : public DatasetSource {
     const std::array<ParallelText, 3> splits = {read("train", LongSentences::kSkip),
                                                 read("val", LongSentences::kCut),
                                                 read("test_2016_flickr", LongSentences::kCut)};
-    TextFacts facts{source_, target_, tokenised, Vocabulary::Of(splits[0].source, kMinCount),
-                    Vocabulary::Of(splits[0].target, kMinCount)};
-    return std::make_unique<SentencePairs>(std::move(facts), splits);
+    TextInfo info{source_, target_, tokenised, Vocabulary::Of(splits[0].source, kMinCount),
+                  Vocabulary::Of(splits[0].target, kMinCount)};
+    return std::make_unique<SentencePairs>(std::move(info), splits);
   }
 
  private:
@@ -139,7 +138,7 @@ class Multi30k : public DatasetSource {
     return language == Language::kGerman ? 7859 : 5921;
   }
 
-  // Empty: it is not there.
+  // Returns the path of a text, or an empty path if there is none.
   static fs::path Find(const fs::path& folder, const std::string& split, Language language,
                        bool tokenised) {
     const std::string name = split + (tokenised ? ".lc.norm.tok." : ".") + NameOf(language);
@@ -169,7 +168,7 @@ class Multi30k : public DatasetSource {
   int64_t max_length_ = 100;
 };
 
-DTRAIN_DATASET("multi30k", Multi30k, "descriptions of pictures, German and English (translation)");
+DTRAIN_DATASET("multi30k", Multi30k, "descriptions of images, German and English (translation)");
 
 }  // namespace
 }  // namespace dtrain

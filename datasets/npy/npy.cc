@@ -1,4 +1,4 @@
-// NumPy arrays of one's own: images or vectors, and their labels (framework/data/tables/npy.h).
+// The data set `npy`: the user's own NumPy arrays of images or vectors and their labels (framework/data/tables/npy.h).
 #include "framework/data/tables/npy.h"
 
 #include <utility>
@@ -14,14 +14,15 @@ namespace fs = std::filesystem;
 
 bool IsChannels(int64_t extent) { return extent == 1 || extent == 3 || extent == 4; }
 
-// Whether the channels of [N, a, b, c] come last.
+// Returns true if the last axis of [N, a, b, c] is the channels.  Throws DataError if `layout` is auto and the shape
+// does not tell.
 bool ChannelsLast(const fs::path& path, const Shape& shape, const std::string& layout) {
   if (shape.rank() != 4 || layout != "auto") return shape.rank() == 4 && layout == "hwc";
   const bool first = IsChannels(shape[1]), last = IsChannels(shape[3]);
   if (first != last) return last;
   throw DataError(fmt::format("{}: of {} it is not clear which axis has the channels",
                               path.string(), shape.ToString()),
-                  "data.layout: chw or hwc says it");
+                  "set data.layout to chw or hwc");
 }
 
 class OwnNpy : public TableSource {
@@ -46,15 +47,16 @@ class OwnNpy : public TableSource {
         reader.String("test", "")
             .Help(".npy file of the test samples; \"\": test_share of the training samples");
     test_.labels = reader.String("test_labels", "").Help(".npy file of their labels");
-    layout_ = static_cast<std::string>(
-        reader.String("layout", "auto")
-            .OneOf({"auto", "chw", "hwc"})
-            .Help("where the channels of [N, ., ., .] are; auto: the axis that has 1, 3 or 4"));
+    layout_ =
+        static_cast<std::string>(reader.String("layout", "auto")
+                                     .OneOf({"auto", "chw", "hwc"})
+                                     .Help("position of the channels in [N, ., ., .]; auto: the "
+                                           "first or last axis, whichever has 1, 3 or 4"));
     Files files;
     if (test_.samples.empty() != test_.labels.empty()) {
-      reader.Mistake(test_.samples.empty() ? "test_labels" : "test",
-                     "test samples and test labels go together", "give both, or none",
-                     {"test", "test_labels"});
+      reader.AddError(test_.samples.empty() ? "test_labels" : "test",
+                      "test samples and test labels go together", "give both, or none",
+                      {"test", "test_labels"});
       return files;
     }
     if (train_.samples.empty() || train_.labels.empty()) return files;

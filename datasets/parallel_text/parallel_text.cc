@@ -1,4 +1,5 @@
-// Sentences of one's own and their translations: two text files a split (framework/data/text/parallel_text.h).
+// The data set `parallel_text`: the user's own sentences and their translations, in two text files per split
+// (framework/data/text/parallel_text.h).
 #include "framework/data/text/parallel_text.h"
 
 #include <array>
@@ -14,7 +15,7 @@ namespace dtrain {
 namespace {
 namespace fs = std::filesystem;
 
-// The sides of a split.
+// The source and target file of a split.
 struct Sides {
   std::string source, target;
   bool given() const { return !source.empty(); }
@@ -40,21 +41,23 @@ class OwnText : public DatasetSource {
               sides("validation", "validation sentences (\"\": none)", false),
               sides("test", "test sentences", true)};
     const auto language = [&](const char* key, const char* usual) {
-      return std::string(
-                 reader.String(key, usual)
-                     .OneOf({"de", "en"})
-                     .Help("whose rules the tokeniser follows: en splits at an apostrophe")) == "de"
+      return std::string(reader.String(key, usual)
+                             .OneOf({"de", "en"})
+                             .Help("language whose rules the tokeniser follows: en splits at an "
+                                   "apostrophe")) == "de"
                  ? Language::kGerman
                  : Language::kEnglish;
     };
     source_ = language("source_language", "de");
     target_ = language("target_language", "en");
-    tokenised_ =
-        reader.Bool("tokenized", false)
-            .Help("the files have words between spaces; false: sentences, for our tokeniser");
-    min_count_ = reader.Int("min_count", 2)
-                     .Min(1)
-                     .Help("a vocabulary has the words that occur so often in the training text");
+    tokenised_ = reader.Bool("tokenized", false)
+                     .Help(
+                         "true: the files have words separated by spaces; false: sentences, which "
+                         "dtrain tokenises");
+    min_count_ =
+        reader.Int("min_count", 2)
+            .Min(1)
+            .Help("a vocabulary has the words that occur at least this often in the training text");
     max_length_ = reader.Int("max_length", 100)
                       .Min(1)
                       .Max(10000)
@@ -90,11 +93,11 @@ class OwnText : public DatasetSource {
         }
         if (!path.empty() && fs::is_regular_file(path, ignored)) return;
         all = false;
-        if (path.empty() && s != 1) return;  // it is required
-        reader.Mistake(fmt::format("{}_{}", kNames[s], side),
-                       path.empty() ? "a split needs a source and a target"
-                                    : WhyNoFile(path, fmt::format("there is no file {}", path)),
-                       path.empty() ? "" : WhereItBegins(path));
+        if (path.empty() && s != 1) return;  // already reported as missing
+        reader.AddError(fmt::format("{}_{}", kNames[s], side),
+                        path.empty() ? "a split needs a source and a target"
+                                     : WhyNoFile(path, fmt::format("there is no file {}", path)),
+                        path.empty() ? "" : WhereItBegins(path));
       };
       check("source", sides_[s].source, sides_[s].target);
       check("target", sides_[s].target, sides_[s].source);
@@ -102,7 +105,7 @@ class OwnText : public DatasetSource {
     return all;
   }
 
-  // All of it: how long sentences are and how many words there are is seen in the text alone.
+  // Reads all texts, since the lengths of the sentences and the size of the vocabulary follow from them only.
   void Read() {
     std::array<ParallelText, 3> splits;
     for (size_t s = 0; s < splits.size(); ++s) {
@@ -111,9 +114,9 @@ class OwnText : public DatasetSource {
                                    {sides_[s].target, target_, tokenised_}, max_length_,
                                    s == 0 ? LongSentences::kSkip : LongSentences::kCut);
     }
-    TextFacts facts{source_, target_, tokenised_, Vocabulary::Of(splits[0].source, min_count_),
-                    Vocabulary::Of(splits[0].target, min_count_)};
-    set_ = std::make_shared<const SentencePairs>(std::move(facts), splits);
+    TextInfo info{source_, target_, tokenised_, Vocabulary::Of(splits[0].source, min_count_),
+                  Vocabulary::Of(splits[0].target, min_count_)};
+    set_ = std::make_shared<const SentencePairs>(std::move(info), splits);
   }
 
   std::array<Sides, 3> sides_;  // in the order of Split

@@ -90,7 +90,7 @@ int BenchStep(const BenchOptions& options) {
   return 0;
 }
 
-// How long the samples of a config's data set take to be read, decoded where they are pictures, and then an epoch of
+// How long the samples of a config's data set take to be read, decoded where they are images, and then an epoch of
 // them to be made into batches.
 int BenchData(const BenchOptions& options) {
   const RunConfig config = options.scenario.Load();

@@ -78,7 +78,7 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options);
 // For --seeds: a second run of a seed tells nothing, and would be refused the folder of the first.  Throws UsageError.
 void RefuseRepeated(const std::vector<uint64_t>& seeds);
 
-// Reads and checks the config, throwing ConfigError with all its mistakes.  `before`: the same config with the same
+// Reads and checks the config, throwing ConfigError with all its errors.  `before`: the same config with the same
 // model and data, which are not read again; null: there is none.
 RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before = nullptr);
 // Where no --config was given: the config, and the model, of the run that wrote this checkpoint.  Throws UsageError

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "framework/cli/command.h"
-#include "framework/cli/command_mistake.h"
 #include "framework/cli/standard_streams.h"
+#include "framework/cli/usage_errors.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
@@ -25,7 +25,7 @@ int Tell(const Error& error) {
   return static_cast<int>(error.code());
 }
 
-// The exit code where there is nothing to run: after --help, or for a mistake.  A misspelt name comes before what
+// The exit code where there is nothing to run: after --help, or for an error.  A misspelt name comes before what
 // else is wrong, which may be its consequence.
 std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
   const std::vector<std::string> words(invocation.argv + 1, invocation.argv + invocation.argc);
@@ -34,11 +34,11 @@ std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
-    if (const auto mistake = FindMistake(app, words)) return Tell(*mistake);
+    if (const auto error = FindUsageError(app, words)) return Tell(*error);
     app.exit(error, std::cout, std::cerr);
     return static_cast<int>(ExitCode::kUsage);
   } catch (const Error&) {
-    if (const auto mistake = FindMistake(app, words)) return Tell(*mistake);
+    if (const auto error = FindUsageError(app, words)) return Tell(*error);
     throw;
   }
 }

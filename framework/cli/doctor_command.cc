@@ -16,30 +16,30 @@ namespace {
 
 using Row = std::pair<std::string, std::string>;
 
-std::string AmxText(const DoctorFacts& facts) {
-  if (!facts.amx_reported) return "none";
-  return facts.amx_described ? "yes" : "half hidden; guarded";
+std::string AmxText(const DoctorInfo& info) {
+  if (!info.amx_reported) return "none";
+  return info.amx_described ? "yes" : "half hidden; guarded";
 }
 
-std::vector<Row> RowsOf(const DoctorFacts& facts) {
+std::vector<Row> RowsOf(const DoctorInfo& info) {
   std::vector<Row> rows = {{"dtrain", VersionAndRevision()}};
-  rows.insert(rows.end(), facts.libraries.begin(), facts.libraries.end());
-  const std::string mpi = facts.mpi_library + ", threads: " + facts.mpi_thread_level;
-  const std::string limit = ", limited to " + HumanBytes(facts.memory_limit_bytes);
+  rows.insert(rows.end(), info.libraries.begin(), info.libraries.end());
+  const std::string mpi = info.mpi_library + ", threads: " + info.mpi_thread_level;
+  const std::string limit = ", limited to " + HumanBytes(info.memory_limit_bytes);
   rows.insert(
       rows.end(),
-      {{"MPI", facts.mpi_library.empty() ? "does not start" : mpi},
-       {"mpirun", facts.mpirun.empty() ? "none" : facts.mpirun},
-       {"CPU", facts.cpu},
-       {"instruction set", facts.isa + " (oneDNN: " + facts.onednn_isa + ")"},
-       {"AMX", AmxText(facts)},
-       {"bf16", facts.no_bf16.empty() ? "yes" : "no: " + facts.no_bf16},
-       {"GPU", facts.gpu},
-       {"cores", std::to_string(facts.cores)},
-       {"memory", HumanBytes(facts.memory_bytes) + (facts.memory_limit_bytes > 0 ? limit : "")},
-       {"shared memory", HumanBytes(facts.shared_memory_bytes)},
-       {"huge pages", facts.huge_pages},
-       {"host name", facts.host_name + (facts.host_resolves ? "" : ", without an address")}});
+      {{"MPI", info.mpi_library.empty() ? "does not start" : mpi},
+       {"mpirun", info.mpirun.empty() ? "none" : info.mpirun},
+       {"CPU", info.cpu},
+       {"instruction set", info.isa + " (oneDNN: " + info.onednn_isa + ")"},
+       {"AMX", AmxText(info)},
+       {"bf16", info.no_bf16.empty() ? "yes" : "no: " + info.no_bf16},
+       {"GPU", info.gpu},
+       {"cores", std::to_string(info.cores)},
+       {"memory", HumanBytes(info.memory_bytes) + (info.memory_limit_bytes > 0 ? limit : "")},
+       {"shared memory", HumanBytes(info.shared_memory_bytes)},
+       {"huge pages", info.huge_pages},
+       {"host name", info.host_name + (info.host_resolves ? "" : ", without an address")}});
   return rows;
 }
 
@@ -57,9 +57,9 @@ void PrintText(const std::vector<Row>& rows, const std::vector<std::string>& adv
 }
 
 int RunDoctor(const Invocation& invocation) {
-  const DoctorFacts facts = GatherDoctorFacts();
+  const DoctorInfo info = GatherDoctorInfo();
   const auto print = invocation.json ? PrintJson : PrintText;
-  print(RowsOf(facts), AdviceFor(facts));
+  print(RowsOf(info), AdviceFor(info));
   return 0;
 }
 

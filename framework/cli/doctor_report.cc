@@ -48,13 +48,13 @@ std::string CpuName() {
 }
 
 #if defined(__x86_64__)
-void FindAmx(DoctorFacts& facts) {
+void FindAmx(DoctorInfo& info) {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  facts.amx_reported = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 1) != 0;
-  facts.amx_described = __get_cpuid_count(0x1D, 1, &a, &b, &c, &d) != 0 && (a | b | c) != 0;
+  info.amx_reported = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 1) != 0;
+  info.amx_described = __get_cpuid_count(0x1D, 1, &a, &b, &c, &d) != 0 && (a | b | c) != 0;
 }
 #else
-void FindAmx(DoctorFacts&) {}
+void FindAmx(DoctorInfo&) {}
 #endif
 
 std::string OneDnnIsaName() {
@@ -96,7 +96,7 @@ std::string LevelName(int level) {
 }
 
 // In a child, because an MPI that does not start ends its process.
-void TryMpi(DoctorFacts& facts) {
+void TryMpi(DoctorInfo& info) {
   std::array<int, 2> answer = {};
   if (::pipe(answer.data()) != 0) return;
   const pid_t child = ::fork();
@@ -116,105 +116,105 @@ void TryMpi(DoctorFacts& facts) {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> name = {};
   int length = 0;
   MPI_Get_library_version(name.data(), &length);
-  facts.mpi_library = std::string(name.data()).substr(0, std::string(name.data()).find(','));
-  facts.mpi_thread_level = LevelName(level);
+  info.mpi_library = std::string(name.data()).substr(0, std::string(name.data()).find(','));
+  info.mpi_thread_level = LevelName(level);
 }
 
-void FindMachine(DoctorFacts& facts) {
-  facts.cpu = CpuName();
-  FindAmx(facts);
+void FindMachine(DoctorInfo& info) {
+  info.cpu = CpuName();
+  FindAmx(info);
   cpu_set_t mine;
-  if (::sched_getaffinity(0, sizeof(mine), &mine) == 0) facts.cores = CPU_COUNT(&mine);
-  facts.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  if (::sched_getaffinity(0, sizeof(mine), &mine) == 0) info.cores = CPU_COUNT(&mine);
+  info.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   for (const char* file :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     const int64_t limit = std::strtoll(FirstLine(file).c_str(), nullptr, 10);
-    if (limit > 0 && limit < facts.memory_bytes) facts.memory_limit_bytes = limit;
+    if (limit > 0 && limit < info.memory_bytes) info.memory_limit_bytes = limit;
   }
   struct statvfs shared = {};
   if (::statvfs("/dev/shm", &shared) == 0) {
-    facts.shared_memory_bytes = static_cast<int64_t>(shared.f_bavail * shared.f_frsize);
+    info.shared_memory_bytes = static_cast<int64_t>(shared.f_bavail * shared.f_frsize);
   }
   const std::string pages = FirstLine("/sys/kernel/mm/transparent_hugepage/enabled");
   if (const size_t at = pages.find('['); at != std::string::npos) {
-    facts.huge_pages = pages.substr(at + 1, pages.find(']') - at - 1);
+    info.huge_pages = pages.substr(at + 1, pages.find(']') - at - 1);
   }
 }
 
-void FindNames(DoctorFacts& facts) {
-  facts.host_name = HostName();
+void FindNames(DoctorInfo& info) {
+  info.host_name = HostName();
   addrinfo* found = nullptr;
-  facts.host_resolves = ::getaddrinfo(facts.host_name.c_str(), nullptr, nullptr, &found) == 0;
+  info.host_resolves = ::getaddrinfo(info.host_name.c_str(), nullptr, nullptr, &found) == 0;
   if (found != nullptr) ::freeaddrinfo(found);
   std::error_code error;
-  facts.has_hosts_file = fs::exists("/etc/hosts", error);
+  info.has_hosts_file = fs::exists("/etc/hosts", error);
 }
 
 }  // namespace
 
-DoctorFacts GatherDoctorFacts() {
-  DoctorFacts facts;
-  TryMpi(facts);  // first: it forks
-  facts.libraries = {{"compiler", "g++ " __VERSION__},
-                     {"oneDNN", OneDnnVersion()},
-                     {"HDF5", Hdf5Version()},
-                     {"Open MPI headers", fmt::format("{}.{}.{}", OMPI_MAJOR_VERSION,
-                                                      OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)},
-                     {"yaml-cpp", DTRAIN_YAML_CPP_VERSION},
-                     {"libarchive", archive_version_string()},
-                     {"libcurl", curl_version_info(CURLVERSION_NOW)->version},
-                     {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)},
-                     {"ONNX", OnnxLibrary()}};
-  facts.mpirun = FindMpirun();
-  facts.isa = IsaName(CpuIsa());
-  facts.onednn_isa = OneDnnIsaName();
-  facts.no_bf16 = WhyNoAmx();
-  facts.gpu = CudaDevices();
+DoctorInfo GatherDoctorInfo() {
+  DoctorInfo info;
+  TryMpi(info);  // first: it forks
+  info.libraries = {{"compiler", "g++ " __VERSION__},
+                    {"oneDNN", OneDnnVersion()},
+                    {"HDF5", Hdf5Version()},
+                    {"Open MPI headers", fmt::format("{}.{}.{}", OMPI_MAJOR_VERSION,
+                                                     OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)},
+                    {"yaml-cpp", DTRAIN_YAML_CPP_VERSION},
+                    {"libarchive", archive_version_string()},
+                    {"libcurl", curl_version_info(CURLVERSION_NOW)->version},
+                    {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)},
+                    {"ONNX", OnnxLibrary()}};
+  info.mpirun = FindMpirun();
+  info.isa = IsaName(CpuIsa());
+  info.onednn_isa = OneDnnIsaName();
+  info.no_bf16 = WhyNoAmx();
+  info.gpu = CudaDevices();
   const auto lack = WhyNoCuda();
-  if (lack && lack->module_is_there && !lack->of_the_machine) facts.gpu_hint = lack->hint;
-  FindMachine(facts);
-  FindNames(facts);
-  return facts;
+  if (lack && lack->module_is_there && !lack->of_the_machine) info.gpu_hint = lack->hint;
+  FindMachine(info);
+  FindNames(info);
+  return info;
 }
 
-std::vector<std::string> AdviceFor(const DoctorFacts& facts) {
+std::vector<std::string> AdviceFor(const DoctorInfo& info) {
   std::vector<std::string> advice;
-  if (facts.mpi_library.empty()) {
+  if (info.mpi_library.empty()) {
     advice.emplace_back("MPI does not start here: runs with one worker work, others do not");
-  } else if (facts.mpi_thread_level != "multiple" && facts.mpi_thread_level != "serialized") {
-    advice.push_back("MPI's thread level is " + facts.mpi_thread_level +
+  } else if (info.mpi_thread_level != "multiple" && info.mpi_thread_level != "serialized") {
+    advice.push_back("MPI's thread level is " + info.mpi_thread_level +
                      ": dtrain needs 'serialized', install an Open MPI with threads");
   }
-  if (facts.mpirun.empty()) {
+  if (info.mpirun.empty()) {
     advice.emplace_back("PATH has no mpirun: --workers N needs it (Debian: openmpi-bin)");
   }
-  if (facts.amx_reported && !facts.amx_described) {
+  if (info.amx_reported && !info.amx_described) {
     advice.emplace_back(
         "this virtual machine reports AMX but hides CPUID leaf 0x1D: oneDNN's AMX kernels would "
         "die with SIGILL, so dtrain keeps oneDNN to AVX-512");
   }
-  if (!facts.gpu_hint.empty()) advice.push_back("no GPU can be used: " + facts.gpu_hint);
+  if (!info.gpu_hint.empty()) advice.push_back("no GPU can be used: " + info.gpu_hint);
   constexpr int64_t kSharedMemoryMin = int64_t{256} << 20;  // containers often have 64 MB
-  if (facts.shared_memory_bytes < kSharedMemoryMin) {
+  if (info.shared_memory_bytes < kSharedMemoryMin) {
     advice.push_back(
         fmt::format("/dev/shm has {} MB free, and Open MPI's ranks on one node talk "
                     "through it: start the container with --shm-size=1g",
-                    facts.shared_memory_bytes >> 20));
+                    info.shared_memory_bytes >> 20));
   }
-  if (facts.huge_pages == "never") {
+  if (info.huge_pages == "never") {
     advice.emplace_back(
         "transparent huge pages are off: 'madvise' makes large models start faster");
   }
-  if (!facts.has_hosts_file) {
+  if (!info.has_hosts_file) {
     advice.emplace_back(
         "there is no /etc/hosts, so 'localhost' may stand for nothing, and mpirun may not "
         "start its ranks: a line '127.0.0.1 localhost' is enough");
   }
-  if (!facts.host_resolves) {
+  if (!info.host_resolves) {
     advice.push_back(fmt::format(
         "the name of this machine, {0}, does not stand for an address, and mpirun may wait for it "
         "or not start its ranks: add '127.0.1.1 {0}' to /etc/hosts",
-        facts.host_name));
+        info.host_name));
   }
   return advice;
 }

@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-struct DoctorFacts {
+struct DoctorInfo {
   // Name and version, built against and found at run time where both are known.
   std::vector<std::pair<std::string, std::string>> libraries;
   std::string mpi_library;       // its own name for itself; empty when MPI does not start
@@ -32,9 +32,9 @@ struct DoctorFacts {
   bool has_hosts_file = true;
 };
 
-DoctorFacts GatherDoctorFacts();
+DoctorInfo GatherDoctorInfo();
 
 // What is known to go wrong with such facts, and what to do about it.
-std::vector<std::string> AdviceFor(const DoctorFacts& facts);
+std::vector<std::string> AdviceFor(const DoctorInfo& info);
 
 }  // namespace dtrain

@@ -32,52 +32,51 @@ int64_t PeakBytes() {
   return usage.ru_maxrss * int64_t{1024};
 }
 
-int64_t StepsLeft(const RunFacts& facts) {
-  return std::max<int64_t>(facts.last_step - facts.begin.step, 0);
+int64_t StepsLeft(const RunInfo& info) {
+  return std::max<int64_t>(info.last_step - info.begin.step, 0);
 }
 
 // Several workers wait for each other, which nobody has measured.
-std::optional<double> SecondsOf(const RunFacts& facts, const FirstSteps& steps) {
-  if (facts.summary.workers > 1 || steps.measured == 0) return std::nullopt;
-  return static_cast<double>(StepsLeft(facts)) * steps.seconds;
+std::optional<double> SecondsOf(const RunInfo& info, const FirstSteps& steps) {
+  if (info.summary.workers > 1 || steps.measured == 0) return std::nullopt;
+  return static_cast<double>(StepsLeft(info)) * steps.seconds;
 }
 
 void Line(std::ostream& out, const char* about, const std::string& text) {
   out << fmt::format("{:<9} {}\n", about, text);
 }
 
-std::string DataText(const RunFacts& facts) {
-  std::string text = fmt::format("{}: {} training", facts.summary.dataset, facts.train_samples);
-  if (facts.validation_samples > 0)
-    text += fmt::format(", {} validation", facts.validation_samples);
-  return text + fmt::format(" and {} test samples", facts.test_samples);
+std::string DataText(const RunInfo& info) {
+  std::string text = fmt::format("{}: {} training", info.summary.dataset, info.train_samples);
+  if (info.validation_samples > 0) text += fmt::format(", {} validation", info.validation_samples);
+  return text + fmt::format(" and {} test samples", info.test_samples);
 }
 
-std::string SharesText(const RunFacts& facts, int64_t accumulate) {
-  const Summary& summary = facts.summary;
+std::string SharesText(const RunInfo& info, int64_t accumulate) {
+  const Summary& summary = info.summary;
   std::string text = fmt::format("{}, batch {}", WorkersText(summary), summary.global_batch);
-  if (summary.workers > 1) text += fmt::format(" ({} per worker)", facts.share);
+  if (summary.workers > 1) text += fmt::format(" ({} per worker)", info.share);
   if (accumulate > 1) text += fmt::format(" in {} parts", accumulate);
   return text + "; " + StrategyText(summary);
 }
 
-std::string RunText(const RunFacts& facts, const DryRunWords& words) {
+std::string RunText(const RunInfo& info, const DryRunWords& words) {
   std::string text =
-      fmt::format("{:.4g} {}, {} each, {} in total", facts.summary.epochs,
-                  facts.summary.epochs == 1 ? "epoch" : "epochs",
-                  Counted(facts.steps_per_epoch, "step"), Counted(facts.last_step, "step"));
+      fmt::format("{:.4g} {}, {} each, {} in total", info.summary.epochs,
+                  info.summary.epochs == 1 ? "epoch" : "epochs",
+                  Counted(info.steps_per_epoch, "step"), Counted(info.last_step, "step"));
   if (words.runs > 1) {
-    text += fmt::format("; seed {}, the first of {} runs", facts.summary.seed, words.runs);
+    text += fmt::format("; seed {}, the first of {} runs", info.summary.seed, words.runs);
   }
   return text;
 }
 
-std::string StartText(const RunFacts& facts) {
-  if (facts.finished)
-    return fmt::format("nothing to do: the run completed at step {}", facts.begin.step);
-  if (facts.start_file.empty()) return "fresh, from initial weights";
-  if (facts.begin.step == 0) return "fresh, from the weights of " + facts.start_file;
-  return fmt::format("after step {}, from {}", facts.begin.step, facts.start_file);
+std::string StartText(const RunInfo& info) {
+  if (info.finished)
+    return fmt::format("nothing to do: the run completed at step {}", info.begin.step);
+  if (info.start_file.empty()) return "fresh, from initial weights";
+  if (info.begin.step == 0) return "fresh, from the weights of " + info.start_file;
+  return fmt::format("after step {}, from {}", info.begin.step, info.start_file);
 }
 
 std::string MemoryText(const RankMemory& memory) {
@@ -94,13 +93,13 @@ std::string MemoryText(const RankMemory& memory) {
                   : text;
 }
 
-std::string PlanText(const RunFacts& facts) {
-  const ExecutionPlan& plan = facts.plan;
+std::string PlanText(const RunInfo& info) {
+  const ExecutionPlan& plan = info.plan;
   std::string text =
       fmt::format("{} ({}), {} per rank, {}, ", plan.device, plan.gpu.empty() ? plan.isa : plan.gpu,
                   Counted(plan.threads, "thread"), plan.precision);
-  text += facts.buckets_open ? "buckets by times that the run measures first"
-                             : Counted(static_cast<int64_t>(plan.buckets.size()), "bucket");
+  text += info.buckets_open ? "buckets by times that the run measures first"
+                            : Counted(static_cast<int64_t>(plan.buckets.size()), "bucket");
   std::map<std::string, int> layers;
   for (const auto& [layer, kernel] : plan.kernels) ++layers[kernel];
   std::vector<std::string> parts;
@@ -108,13 +107,13 @@ std::string PlanText(const RunFacts& facts) {
   return text + "; kernels: " + Join(parts);
 }
 
-std::string StepText(const RunFacts& facts, const FirstSteps& steps) {
-  std::string text = fmt::format("{:.2f} ms ({} on the run's batches, {:.0f} samples/s)",
-                                 1e3 * steps.seconds, Counted(steps.measured, "step"),
-                                 static_cast<double>(facts.share) / steps.seconds);
-  if (const auto seconds = SecondsOf(facts, steps)) {
+std::string StepText(const RunInfo& info, const FirstSteps& steps) {
+  std::string text =
+      fmt::format("{:.2f} ms ({} on the run's batches, {:.0f} samples/s)", 1e3 * steps.seconds,
+                  Counted(steps.measured, "step"), static_cast<double>(info.share) / steps.seconds);
+  if (const auto seconds = SecondsOf(info, steps)) {
     return text + fmt::format("; {} take about {}, without evaluations and checkpoints",
-                              Counted(StepsLeft(facts), "step"), HumanSeconds(*seconds));
+                              Counted(StepsLeft(info), "step"), HumanSeconds(*seconds));
   }
   return text + "; measured on one worker; communication and waiting are not included";
 }
@@ -122,9 +121,9 @@ std::string StepText(const RunFacts& facts, const FirstSteps& steps) {
 }  // namespace
 
 FirstSteps TimeFirstSteps(DryRun& run) {
-  if (run.facts.finished) return {};
+  if (run.info.finished) return {};
   const BusyProgress timing("timing steps");
-  StepRig rig(run.config, std::move(run.basis));
+  StepRig rig(run.config, std::move(run.inputs));
   std::vector<double> seconds =
       TimeSteps(
           rig, /*kernels=*/false,
@@ -142,50 +141,50 @@ FirstSteps TimeFirstSteps(DryRun& run) {
 
 void PrintDryRun(std::ostream& out, const DryRun& run, const FirstSteps& steps,
                  const DryRunWords& words) {
-  const RunFacts& facts = run.facts;
-  Line(out, "data", DataText(facts));
-  Line(out, "model", fmt::format("{}: {} parameters", facts.summary.model, facts.parameters));
-  if (!facts.frozen.empty()) Line(out, "frozen", facts.frozen);
-  Line(out, "workers", SharesText(facts, run.config.accumulate));
+  const RunInfo& info = run.info;
+  Line(out, "data", DataText(info));
+  Line(out, "model", fmt::format("{}: {} parameters", info.summary.model, info.parameters));
+  if (!info.frozen.empty()) Line(out, "frozen", info.frozen);
+  Line(out, "workers", SharesText(info, run.config.accumulate));
   if (!words.hosts.empty()) {
     Line(out, "hosts", words.hosts + "; the data and devices of other machines were not looked at");
   }
-  Line(out, "run", RunText(facts, words));
-  Line(out, "start", StartText(facts));
-  Line(out, "memory", MemoryText(facts.memory));
-  Line(out, "plan", PlanText(facts));
-  if (steps.measured > 0) Line(out, "step", StepText(facts, steps));
+  Line(out, "run", RunText(info, words));
+  Line(out, "start", StartText(info));
+  Line(out, "memory", MemoryText(info.memory));
+  Line(out, "plan", PlanText(info));
+  if (steps.measured > 0) Line(out, "step", StepText(info, steps));
   Line(out, "config", words.check);
 }
 
 void PrintDryRunJson(std::ostream& out, const DryRun& run, const FirstSteps& steps,
                      const DryRunWords& words) {
-  const RunFacts& facts = run.facts;
-  const RankMemory& memory = facts.memory;
+  const RunInfo& info = run.info;
+  const RankMemory& memory = info.memory;
   // The same words, and digits, as in summary.json.
-  ordered_json json = ordered_json::parse(ToJson(facts.summary));
+  ordered_json json = ordered_json::parse(ToJson(info.summary));
   for (const char* const of_its_end :
        {"schema", "status", "exit_code", "seconds", "samples_per_second", "plan"}) {
     json.erase(of_its_end);
   }
-  json["parameters"] = facts.parameters;
-  json["samples"] = {{"train", facts.train_samples}, {"test", facts.test_samples}};
-  if (facts.validation_samples > 0) json["samples"]["validation"] = facts.validation_samples;
-  json["worker_batch"] = facts.share;
-  json["steps_per_epoch"] = facts.steps_per_epoch;
-  json["last_step"] = facts.last_step;
+  json["parameters"] = info.parameters;
+  json["samples"] = {{"train", info.train_samples}, {"test", info.test_samples}};
+  if (info.validation_samples > 0) json["samples"]["validation"] = info.validation_samples;
+  json["worker_batch"] = info.share;
+  json["steps_per_epoch"] = info.steps_per_epoch;
+  json["last_step"] = info.last_step;
   json["runs"] = words.runs;
-  json["start"] = {{"step", facts.begin.step}, {"finished", facts.finished}};
-  if (!facts.start_file.empty()) json["start"]["file"] = facts.start_file;
+  json["start"] = {{"step", info.begin.step}, {"finished", info.finished}};
+  if (!info.start_file.empty()) json["start"]["file"] = info.start_file;
   json["memory"] = {{"weights", memory.weights},         {"gradients", memory.gradients},
                     {"solver", memory.solver},           {"exchange", memory.exchange},
                     {"activations", memory.activations}, {"batches", memory.batches},
                     {"worker", memory.total()},          {"process", PeakBytes()}};
-  json["plan"] = ordered_json::parse(ToJson(facts.plan));
+  json["plan"] = ordered_json::parse(ToJson(info.plan));
   if (steps.measured > 0) {
     json["step"] = {{"seconds", steps.seconds}, {"measured", steps.measured}};
   }
-  if (const auto seconds = SecondsOf(facts, steps)) json["estimated_seconds"] = *seconds;
+  if (const auto seconds = SecondsOf(info, steps)) json["estimated_seconds"] = *seconds;
   json["config"] = ordered_json::parse(run.config.effective_json);
   out << JsonText(json, 2) << '\n';
 }

@@ -16,7 +16,7 @@ struct FirstSteps {
 };
 
 // Takes a few steps of worker 0, for some seconds, or one step if that takes longer.  They leave nothing
-// behind, but use up `run.basis`.  Throws DivergedError where they bring a NaN or infinity.
+// behind, but use up `run.inputs`.  Throws DivergedError where they bring a NaN or infinity.
 FirstSteps TimeFirstSteps(DryRun& run);
 
 // What is said beside the facts.

@@ -134,10 +134,10 @@ void Print(const std::vector<Listed>& all, bool json) {
                                one.others.empty() ? "none" : Join(one.others));
     }
     for (const config::KeyHelp& key : one.keys) {
-      std::string facts = key.type;
-      if (!key.range.empty()) facts += " " + key.range;
-      if (!key.default_value.empty()) facts += ", default " + key.default_value;
-      std::cout << fmt::format("  {:<22} {} ({})\n", key.path, key.help, facts);
+      std::string info = key.type;
+      if (!key.range.empty()) info += " " + key.range;
+      if (!key.default_value.empty()) info += ", default " + key.default_value;
+      std::cout << fmt::format("  {:<22} {} ({})\n", key.path, key.help, info);
     }
   }
 }

@@ -100,12 +100,12 @@ ordered_json Short(const Prediction& prediction) {
 }
 
 ordered_json Json(const Prediction& prediction, const std::optional<Prediction>& own) {
-  const int64_t bytes = prediction.pieces.total() * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = prediction.layer_gradients.total() * static_cast<int64_t>(sizeof(float));
   ordered_json json = NamesOf(prediction);
   json["buckets"] = prediction.buckets.size();
   PutTimes(prediction, json);
-  json["start_up_seconds"] = prediction.pieces.reduce_seconds(0);
-  json["sum_seconds"] = prediction.pieces.reduce_seconds(bytes);
+  json["start_up_seconds"] = prediction.layer_gradients.reduce_seconds(0);
+  json["sum_seconds"] = prediction.layer_gradients.reduce_seconds(bytes);
   json["speedup_over_wfbp"] = prediction.wfbp_seconds / prediction.seconds;
   if (own) json["speedup_over_config"] = own->seconds / prediction.seconds;
   ordered_json& sendings = json["sendings"] = ordered_json::array();
@@ -224,15 +224,15 @@ void PrintOthers(const Advice& advice, const Predictions& predictions) {
 
 void PrintAdvice(const Advice& advice, const Predictions& predictions) {
   const Prediction& best = *advice.best;
-  const double start_up = best.pieces.reduce_seconds(0);
-  const auto sent = static_cast<double>(best.pieces.total()) * sizeof(float);
+  const double start_up = best.layer_gradients.reduce_seconds(0);
+  const auto sent = static_cast<double>(best.layer_gradients.total()) * sizeof(float);
   std::cout << fmt::format("\nTake strategy {} with {}: a step takes {}.\n", best.name(),
                            best.way.sums(), StepText(best));
   std::cout << fmt::format(
       "{} a sum costs {:.3f} ms to start, and {:.3f} ms for all {} of the gradient; to compute "
       "takes {:.3f} ms.\n",
       best.measured ? "As the profile has measured," : "By the description of the cluster,",
-      1e3 * start_up, 1e3 * best.pieces.reduce_seconds(static_cast<int64_t>(sent)),
+      1e3 * start_up, 1e3 * best.layer_gradients.reduce_seconds(static_cast<int64_t>(sent)),
       HumanBytes(sent), 1e3 * best.compute());
   if (predictions.own) {
     const Prediction& own = *predictions.own;

@@ -74,7 +74,7 @@ class StepForecast {
   // Gradients and times are the same for every schedule; among thousands of workers it takes seconds to
   // find them.
   struct TimedGradients {
-    GradientPieces pieces;
+    LayerGradients layer_gradients;
     bool measured = false;       // Prediction::measured
     std::vector<Range> planned;  // the buckets of this config's run
   };
@@ -175,7 +175,7 @@ class StepForecast {
   TimedGradients GradientsOf(const RunConfig& config) const {
     const SimulatedRun run(config, profile_, false);
     const SimulationSetup& setup = run.setup();
-    return {run.PlannedPieces(), static_cast<bool>(MeasuredSums(setup.profile, config)),
+    return {run.PlannedLayerGradients(), static_cast<bool>(MeasuredSums(setup.profile, config)),
             setup.exchange.actors.buckets};
   }
 
@@ -189,17 +189,17 @@ class StepForecast {
     Prediction prediction{.schedule = schedule,
                           .way = way,
                           .compressor = compress.name,
-                          .pieces = gradients.pieces,
+                          .layer_gradients = gradients.layer_gradients,
                           .measured = gradients.measured};
     if (compress.on() && !compress.rounds()) prediction.density = compress.density;
-    Send(config, BucketsOf(config, gradients.pieces), prediction);
+    Send(config, BucketsOf(config, gradients.layer_gradients), prediction);
     return prediction;
   }
 
   static void Send(const RunConfig& config, const std::vector<Range>& buckets, Prediction& it) {
     it.buckets = buckets;
     it.sendings =
-        SendingsOf(it.pieces, buckets,
+        SendingsOf(it.layer_gradients, buckets,
                    config.strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward);
     it.seconds = it.sendings.back().end;
   }

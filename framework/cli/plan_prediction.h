@@ -29,7 +29,7 @@ struct Prediction {
   Way way;
   std::string compressor;         // its name; "" for none
   std::optional<double> density;  // of selections
-  GradientPieces pieces;
+  LayerGradients layer_gradients;
   std::vector<Range> buckets;
   bool measured = false;               // the times of its sums are the profile's
   std::vector<GroupSending> sendings;  // of each bucket
@@ -39,7 +39,7 @@ struct Prediction {
   std::string name() const {
     return way.compressor.empty() ? schedule : schedule + "+" + way.compressor;
   }
-  double compute() const { return pieces.ready.back(); }
+  double compute() const { return layer_gradients.ready.back(); }
   double exposed() const { return std::max(0.0, seconds - compute()); }
 };
 

@@ -1,4 +1,4 @@
-// `dtrain predict`: the classes of pictures, by a trained model.
+// `dtrain predict`: the classes of images, by a trained model.
 //
 // A checkpoint knows its model, its images and the names of their classes, so nothing else is asked for.
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@
 #include "framework/core/printable.h"
 #include "framework/core/text.h"
 #include "framework/data/images/idx.h"
-#include "framework/data/images/picture.h"
+#include "framework/data/images/image_file.h"
 #include "framework/data/tables/csv.h"
 #include "framework/data/tables/npy.h"
 #include "framework/device/cpu/threads.h"
@@ -31,7 +31,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kTogether = 256;  // pictures that are held in memory
+constexpr size_t kTogether = 256;  // images that are held in memory
 
 struct PredictOptions {
   std::string weights;
@@ -128,20 +128,20 @@ class Printer {
                                 kind, shape),
                     "give a CSV file with a row for each sample, or a .npy file");
   }
-  throw DataError(fmt::format("{}: this is {}; the model takes pictures of {} (channels x rows x "
+  throw DataError(fmt::format("{}: this is {}; the model takes images of {} (channels x rows x "
                               "columns)",
                               path.string(), kind, shape),
                   "give JPEG or PNG files, folders of them, or images in a .npy or IDX file");
 }
 
 // Says whether it was turned.
-bool AddPicture(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
-  // The size of a training set that had one is not asked of a single picture.
+bool AddImage(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
+  // The size of a training set that had one is not asked of a single image.
   const Fit fit = spec.fit == Fit::kNone ? Fit::kStretch : spec.fit;
   const std::string bytes = ReadFile(path);
   uint8_t* to = printer.Add(path.string());
   try {
-    return DecodePicture(bytes, path.string(), spec.image_shape, fit, spec.orientation, to);
+    return DecodeImage(bytes, path.string(), spec.image_shape, fit, spec.orientation, to);
   } catch (const DataError&) {
     printer.Drop();
     throw;
@@ -200,7 +200,7 @@ void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer
   const Shape& shape = spec.image_shape;
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) RefuseKind(path, "a folder", spec);
-  if (IsPicture(path)) RefuseKind(path, "a picture", spec);
+  if (IsImage(path)) RefuseKind(path, "an image", spec);
   if (IsIdxName(path)) RefuseKind(path, "an IDX file of images", spec);
   if (!IsNpyName(path)) {
     CsvNumbers csv = ReadCsvNumbers(path, shape.count(), spec.columns);
@@ -218,18 +218,18 @@ void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer
   printer.Numbers(path.string(), array.values.TakeNumbers());
 }
 
-// The pictures of a folder, and of those in it.
-std::vector<fs::path> PicturesBelow(const fs::path& folder) {
-  std::vector<fs::path> pictures;
+// The images of a folder, and of those in it.
+std::vector<fs::path> ImagesBelow(const fs::path& folder) {
+  std::vector<fs::path> images;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    if (it->is_regular_file(error) && IsPictureName(it->path())) pictures.push_back(it->path());
+    if (it->is_regular_file(error) && IsImageName(it->path())) images.push_back(it->path());
   }
   if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
-  if (pictures.empty()) throw DataError(folder.string() + " has no picture (.jpg, .jpeg, .png)");
-  std::ranges::sort(pictures);
-  return pictures;
+  if (images.empty()) throw DataError(folder.string() + " has no image (.jpg, .jpeg, .png)");
+  std::ranges::sort(images);
+  return images;
 }
 
 // One file that cannot be used is told, and does not stop the others.
@@ -252,8 +252,8 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
       if (predictor.images().numbers) {
         AddNumbers(file, predictor.images(), printer);
       } else if (fs::is_directory(file, ignored)) {
-        for (const fs::path& path : PicturesBelow(file)) {
-          add([&] { turned += AddPicture(path, predictor.images(), printer); });
+        for (const fs::path& path : ImagesBelow(file)) {
+          add([&] { turned += AddImage(path, predictor.images(), printer); });
         }
       } else if (IsNpyName(file)) {
         AddImages(file, predictor.images(), printer);
@@ -262,7 +262,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
       } else if (IsCsvName(file)) {
         RefuseKind(file, "a table", predictor.images());
       } else {
-        turned += AddPicture(file, predictor.images(), printer);
+        turned += AddImage(file, predictor.images(), printer);
       }
     });
   }
@@ -278,7 +278,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
 static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* command = AddCommand(app, invocation, "predict",
-                                 "predict classes or values for pictures, CSV rows or arrays",
+                                 "predict classes or values for images, CSV rows or arrays",
                                  [options, &invocation] { return Predict(*options, invocation); });
   command
       ->add_option("--weights", options->weights,
@@ -288,7 +288,7 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "files", options->files,
-          "pictures (JPEG, PNG), folders of pictures, or IDX files of images; for a model of "
+          "images (JPEG, PNG), folders of images, or IDX files of images; for a model of "
           "numbers CSV files, whose columns are found by their names where the training file and "
           "this one have a header, or .npy files; IDX, CSV and .npy plain or .gz")
       ->required()

@@ -35,7 +35,7 @@ struct ReportOptions {
   bool follow = false;
 };
 
-// The files that the shell makes of runs/rates/* beside the folders of the runs are no mistake.
+// The files that the shell makes of runs/rates/* beside the folders of the runs are no error.
 void PassOverFiles(std::vector<std::string>& arguments) {
   const auto is_file = [](const std::string& argument) { return fs::is_regular_file(argument); };
   if (std::all_of(arguments.begin(), arguments.end(), is_file)) return;

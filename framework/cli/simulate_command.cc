@@ -234,7 +234,7 @@ int Compare(const SimulateOptions& options, bool json) {
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
   if (seeds.empty()) seeds.push_back(own.seed);
-  // All of them first: nothing runs before a mistake in the last one is found.
+  // All of them first: nothing runs before an error in the last one is found.
   std::vector<std::vector<RunConfig>> configs;
   for (const std::string& name : names) {
     auto& of = configs.emplace_back();

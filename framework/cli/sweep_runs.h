@@ -31,7 +31,7 @@ struct SweepPlan {
 };
 
 // Makes a run of every combination of the settings, each checked, with a folder below `output` of its own.  Throws
-// ConfigError for a mistake in any of them, and UsageError where a folder holds another run.
+// ConfigError for an error in any of them, and UsageError where a folder holds another run.
 SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, bool simulated);
 
 // Returns what this program is to be called with for a run.

@@ -50,14 +50,14 @@ class Translator {
       throw CheckpointError(path.string() + " has no vocabularies: its model does not translate",
                             "take a checkpoint of a run on a data set for translation");
     }
-    facts_ = TextFactsFromText(text, path.string());
+    info_ = TextInfoFromText(text, path.string());
     std::vector<FieldSpec> fields = config.data.source->fields();
     if (fields.size() != 3 || fields[0].name != "source") {
       throw ConfigError("data set '" + config.data.name + "' is not one for translation",
                         "take the config of the run that wrote the checkpoint");
     }
-    fields[0].classes = facts_.source.size();
-    fields[1].classes = fields[2].classes = facts_.target.size();
+    fields[0].classes = info_.source.size();
+    fields[1].classes = fields[2].classes = info_.target.size();
     graph_ = std::make_unique<Graph>(ReadModel(config, fields));
     checkpoint_ = LoadWeights(path, LayoutFor(config));
     ExecutionPlan plan = DecidePlan(config, *graph_, 1, ThreadsHere(1));
@@ -78,7 +78,7 @@ class Translator {
     const auto answers = dtrain::Translate(*net_, model_.weights, model_.state, sentences, search_);
     std::vector<std::string> translations(lines.size());
     for (size_t a = 0; a < answers.size(); ++a) {
-      translations[places[a]] = JoinWords(facts_.target.WordsOf(answers[a]));
+      translations[places[a]] = JoinWords(info_.target.WordsOf(answers[a]));
     }
     return translations;
   }
@@ -105,17 +105,17 @@ class Translator {
                                   static_cast<unsigned char>(line[*invalid])),
                       "convert the text with iconv");
     }
-    std::vector<std::string> words = Tokenizer(facts_.source_language, facts_.escaped).Split(line);
+    std::vector<std::string> words = Tokenizer(info_.source_language, info_.escaped).Split(line);
     if (words.size() > kMostWords) {
       log::Warning("line {} has {} words; the first {} are translated", number, words.size(),
                    kMostWords);
       words.resize(kMostWords);
     }
-    return facts_.source.NumbersOf(words);
+    return info_.source.NumbersOf(words);
   }
 
   const SearchOptions search_;
-  TextFacts facts_;
+  TextInfo info_;
   std::unique_ptr<Graph> graph_;
   Checkpoint checkpoint_;
   std::unique_ptr<Net> net_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/comm/backoff.h"
-#include "framework/comm/plan_collective.h"
+#include "framework/comm/scheduled_collective.h"
 #include "framework/core/check.h"
 
 namespace dtrain {
@@ -20,24 +20,24 @@ constexpr int64_t kExchangeBytesOfTwo = 64 << 10;
 // And between two ranks of a machine a chunk costs more to start than caches gain, up to here.
 constexpr int64_t kWholeBytesOfTwo = 4 << 20;
 
-PlanRules OrderedRules(int world) {
+CollectiveRules OrderedRules(int world) {
   if (world == 2) {
-    return {.planner = OrderedPlan,
+    return {.scheduler = OrderedSchedule,
             .whole_bytes = kWholeBytesOfTwo,
-            .small_planner = ExchangePlan,
+            .small_scheduler = ExchangeSchedule,
             .small_bytes = kExchangeBytesOfTwo};
   }
   const int64_t peers = std::max(world - 1, kExchangePeers);
-  return {.planner = OrderedPlan,
-          .small_planner = ExchangePlan,
+  return {.scheduler = OrderedSchedule,
+          .small_scheduler = ExchangeSchedule,
           .small_bytes = kExchangeBytes * kExchangePeers / peers};
 }
 
-PlanRules RingRules(int /*world*/) { return {.planner = RingPlan}; }
+CollectiveRules RingRules(int /*world*/) { return {.scheduler = RingSchedule}; }
 
 DTRAIN_COLLECTIVE("ordered", OrderedRules,
                   "sums in rank order: the same bits for any buckets and schedule");
-DTRAIN_COLLECTIVE("ring", RingRules, "Horovod's ring: repeats under the same plan");
+DTRAIN_COLLECTIVE("ring", RingRules, "Horovod's ring: repeats under the same schedule");
 
 }  // namespace
 
@@ -54,7 +54,8 @@ std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& t
                                            const CollectiveOptions& options) {
   const CollectiveEntry& entry = CollectiveRegistry::Get("collective", name);
   if (entry.rules == nullptr) return entry.make(transport, options);
-  return std::make_unique<PlanCollective>(name, entry.rules(transport.size()), options, transport);
+  return std::make_unique<ScheduledCollective>(name, entry.rules(transport.size()), options,
+                                               transport);
 }
 
 bool GoesByNodes(const std::string& collective) {

@@ -2,9 +2,9 @@
 //
 // `ordered` (the default) computes the canonical sum ((g0 + g1) + g2) + ... in rank order for every
 // element, whatever the buckets, chunks or schedule, by a direct reduce-scatter in which the owner
-// of a piece adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  All
+// of a block adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  All
 // others (`ring`, `halving_doubling`, `hierarchical`, `double_trees`, `mpi`) add in an order that
-// goes by the place in the vector: they repeat under the same plan only.
+// goes by the place in the vector: they repeat under the same schedule only.
 //
 // Several reductions may be started (gradient buckets leave while the backward pass goes on); they
 // are carried out one after the other, in the order of Start, unless `overlap` lets the chunks of
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/plan_rules.h"
+#include "framework/comm/collective_rules.h"
 #include "framework/comm/transport.h"
 #include "framework/core/registry.h"
 #include "framework/core/short_float.h"
@@ -74,7 +74,7 @@ class Collective {
   // As Start, with half the bytes, of values that are `rounding.wire`'s already: so nothing is lost on the
   // way to those who add, in fp32.  Who sends a sum on rounds it, keeps the rounded sum itself, and
   // adds what is left to its errors: over all ranks, what was given = the sum + the errors, but for the
-  // rounding of fp32 additions.  All ranks end with the same bits.  For plans only, made with
+  // rounding of fp32 additions.  All ranks end with the same bits.  For schedules only, made with
   // CollectiveOptions::rounds.
   virtual int64_t StartRounded(std::span<float> data, const Rounding& rounding);
 };
@@ -82,24 +82,25 @@ class Collective {
 struct CollectiveOptions {
   int64_t chunk_bytes = 0;  // pipelining unit; 0: by rule (collective's own, from size and world)
   std::vector<int> node_of = {};  // of each rank; empty where nodes are not known
-  // The nodes by which a plan goes that goes by nodes (PlanRules::by_nodes); empty: node_of.
+  // The nodes by which a schedule goes that goes by nodes (CollectiveRules::by_nodes); empty: node_of.
   std::vector<int> plan_nodes = {};
   bool overlap = false;  // of reductions; never decides bits
   bool rounds = false;   // StartRounded is wanted as well
 };
 
-// name: a plan's ("ordered", "ring", ...) or "mpi" (comm/mpi/, needs an MPI transport).
+// name: a schedule's ("ordered", "ring", ...) or "mpi" (comm/mpi/, needs an MPI transport).
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options = {});
 std::vector<std::string> CollectiveNames();
 
 // Which collectives there are; each registers itself by a line of DTRAIN_COLLECTIVE or, where it is no
-// plan of ours, by its maker.
+// schedule of ours, by its maker.
 using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
                                                         const CollectiveOptions& options);
 struct CollectiveEntry {
   std::string help;
-  PlanRulesOf rules = nullptr;     // what is run and priced; null: it has no plan of ours, but
+  CollectiveRulesOf rules =
+      nullptr;                     // what is run and charged; null: it has no schedule of ours, but
   CollectiveMaker make = nullptr;  // this
 };
 using CollectiveRegistry = Registry<CollectiveEntry>;
@@ -107,7 +108,7 @@ using CollectiveRegistry = Registry<CollectiveEntry>;
 // Whether the sums of this collective depend on which ranks share a node.
 bool GoesByNodes(const std::string& collective);
 
-// Whether it is a plan, which can be carried out with 16 bits (Collective::StartRounded).
+// Whether it is a schedule, which can be carried out with 16 bits (Collective::StartRounded).
 bool SumsRounded(const std::string& collective);
 
 // Polls and backs off until the reduction is done.
@@ -115,7 +116,7 @@ void WaitFor(Collective& collective, int64_t ticket);
 
 }  // namespace dtrain
 
-// `rules` is a PlanRulesOf.
+// `rules` is a CollectiveRulesOf.
 #define DTRAIN_COLLECTIVE(name, rules, help_text)             \
   [[maybe_unused]] static const bool rules##_are_registered = \
       ::dtrain::CollectiveRegistry::Add(name, {help_text, rules, nullptr})

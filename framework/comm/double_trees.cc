@@ -67,12 +67,12 @@ Rank RankAt(int world, bool second, int place) {
   return world % 2 == 0 ? world - 1 - place : (place + 1) % world;
 }
 
-// Up and down one tree, which carries piece 0 or, the second one, piece 1.
-void AddTree(Plan& plan, int world, Rank rank, bool second) {
+// Up and down one tree, which carries block 0 or, the second one, block 1.
+void AddTree(CollectiveSchedule& schedule, int world, Rank rank, bool second) {
   const TreePlace at = PlaceIn(world, PlaceOfRank(world, second, rank));
   const int down = HeightOf(world);
   const auto add = [&](int round, MoveKind kind, Rank peer) {
-    plan.moves.push_back({round, kind, peer, second ? 1 : 0});
+    schedule.moves.push_back({round, kind, peer, second ? 1 : 0});
   };
   std::vector<Rank> children;
   for (const int child : at.children) children.push_back(RankAt(world, second, child));
@@ -89,30 +89,30 @@ void AddTree(Plan& plan, int world, Rank rank, bool second) {
 }
 
 // A chunk in each round; more would only wait for one another.
-PlanRules DoubleTreesRules(int world) {
+CollectiveRules DoubleTreesRules(int world) {
   constexpr int64_t kTreeChunkBytes = 128 << 10;
-  return {.planner = DoubleTreesPlan,
+  return {.scheduler = DoubleTreesSchedule,
           .chunk_bytes = kTreeChunkBytes,
           .lanes = std::max(4, 2 * HeightOf(world)),
           .pipelined = true};
 }
 
 DTRAIN_COLLECTIVE("double_trees", DoubleTreesRules,
-                  "two binary trees, half of the vector each; repeats under the same plan");
+                  "two binary trees, half of the vector each; repeats under the same schedule");
 
 }  // namespace
 
-Plan DoubleTreesPlan(int world, Rank rank, NodeMap /*node_of*/) {
-  Plan plan{.pieces = 2, .moves = {}};
-  if (world == 1) return plan;
-  AddTree(plan, world, rank, false);
-  AddTree(plan, world, rank, true);
+CollectiveSchedule DoubleTreesSchedule(int world, Rank rank, NodeMap /*node_of*/) {
+  CollectiveSchedule schedule{.blocks = 2, .moves = {}};
+  if (world == 1) return schedule;
+  AddTree(schedule, world, rank, false);
+  AddTree(schedule, world, rank, true);
   // The trees side by side; in a round sums come last, for they wait.
-  std::stable_sort(plan.moves.begin(), plan.moves.end(), [](const Move& a, const Move& b) {
+  std::stable_sort(schedule.moves.begin(), schedule.moves.end(), [](const Move& a, const Move& b) {
     return std::pair(a.round, a.kind == MoveKind::kSum) <
            std::pair(b.round, b.kind == MoveKind::kSum);
   });
-  return plan;
+  return schedule;
 }
 
 }  // namespace dtrain

@@ -6,10 +6,10 @@
 // 35, 2009.)
 #pragma once
 
-#include "framework/comm/plan.h"
+#include "framework/comm/collective_schedule.h"
 
 namespace dtrain {
 
-Plan DoubleTreesPlan(int world, Rank rank, NodeMap node_of = {});
+CollectiveSchedule DoubleTreesSchedule(int world, Rank rank, NodeMap node_of = {});
 
 }  // namespace dtrain

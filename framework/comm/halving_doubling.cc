@@ -12,7 +12,7 @@ namespace {
 // Of a power of two ranks.
 int HalvingRounds(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
 
-// Pieces side by side.
+// Blocks side by side.
 struct Run {
   int first;
   int count;
@@ -20,8 +20,8 @@ struct Run {
   Run Half(bool upper) const { return {upper ? first + count / 2 : first, count / 2}; }
 };
 
-void Add(Plan& plan, int round, MoveKind kind, Rank peer, Run run) {
-  plan.moves.push_back({round, kind, peer, run.first, run.count});
+void Add(CollectiveSchedule& schedule, int round, MoveKind kind, Rank peer, Run run) {
+  schedule.moves.push_back({round, kind, peer, run.first, run.count});
 }
 
 // The members that are left when pairs are folded: the first 2 * `folded` members are pairs.
@@ -38,7 +38,7 @@ class Core {
 };
 
 // What a member that takes part itself does in the rounds of halving and of doubling, from `round` on.
-void AddExchanges(Plan& plan, const Core& core, int index, Run all, int round) {
+void AddExchanges(CollectiveSchedule& schedule, const Core& core, int index, Run all, int round) {
   const int halvings = HalvingRounds(all.count);
   const Rank self = core.At(index);
   std::vector<Run> owned = {all};
@@ -46,63 +46,65 @@ void AddExchanges(Plan& plan, const Core& core, int index, Run all, int round) {
     const Rank partner = core.At(index ^ (1 << step));
     const bool upper = (index >> step) % 2 == 1;
     const Run kept = owned.back().Half(upper);
-    Add(plan, round, MoveKind::kFetch, partner, kept);
-    Add(plan, round, MoveKind::kSend, partner, owned.back().Half(!upper));
-    Add(plan, round, MoveKind::kSum, self, kept);
+    Add(schedule, round, MoveKind::kFetch, partner, kept);
+    Add(schedule, round, MoveKind::kSend, partner, owned.back().Half(!upper));
+    Add(schedule, round, MoveKind::kSum, self, kept);
     owned.push_back(kept);
   }
   for (int step = halvings - 1; step >= 0; --step, ++round) {
     const Rank partner = core.At(index ^ (1 << step));
     const bool upper = (index >> step) % 2 == 1;
-    Add(plan, round, MoveKind::kSend, partner, owned[step + 1]);
-    Add(plan, round, MoveKind::kReceive, partner, owned[step].Half(!upper));
+    Add(schedule, round, MoveKind::kSend, partner, owned[step + 1]);
+    Add(schedule, round, MoveKind::kReceive, partner, owned[step].Half(!upper));
   }
 }
 
 }  // namespace
 
-int HalvingDoublingPieces(int members) { return PowerOfTwoWithin(members); }
+int HalvingDoublingBlocks(int members) { return PowerOfTwoWithin(members); }
 
 int HalvingDoublingRounds(int members) {
   const int core = PowerOfTwoWithin(members);
   return 2 * HalvingRounds(core) + (core < members ? 2 : 0);
 }
 
-void AddHalvingDoubling(Plan& plan, const std::vector<Rank>& members, int index, int first,
-                        int round) {
+void AddHalvingDoubling(CollectiveSchedule& schedule, const std::vector<Rank>& members, int index,
+                        int first, int round) {
   const auto size = static_cast<int>(members.size());
   const Run all{first, PowerOfTwoWithin(size)};
   const int folded = size - all.count;
   const int last = round + HalvingDoublingRounds(size) - 1;
   const bool in_pair = index < 2 * folded;
   if (in_pair && index % 2 == 0) {
-    Add(plan, round, MoveKind::kSend, members[index + 1], all);
-    Add(plan, last, MoveKind::kReceive, members[index + 1], all);
+    Add(schedule, round, MoveKind::kSend, members[index + 1], all);
+    Add(schedule, last, MoveKind::kReceive, members[index + 1], all);
     return;
   }
   if (in_pair) {
-    Add(plan, round, MoveKind::kFetch, members[index - 1], all);
-    Add(plan, round, MoveKind::kSum, members[index], all);
+    Add(schedule, round, MoveKind::kFetch, members[index - 1], all);
+    Add(schedule, round, MoveKind::kSum, members[index], all);
   }
   const Core core(members, folded);
-  AddExchanges(plan, core, core.IndexOf(index), all, folded > 0 ? round + 1 : round);
-  if (in_pair) Add(plan, last, MoveKind::kSend, members[index - 1], all);
+  AddExchanges(schedule, core, core.IndexOf(index), all, folded > 0 ? round + 1 : round);
+  if (in_pair) Add(schedule, last, MoveKind::kSend, members[index - 1], all);
 }
 
-Plan HalvingDoublingPlan(int world, Rank rank, NodeMap /*node_of*/) {
+CollectiveSchedule HalvingDoublingSchedule(int world, Rank rank, NodeMap /*node_of*/) {
   std::vector<Rank> members(world);
   std::iota(members.begin(), members.end(), 0);
-  Plan plan{.pieces = HalvingDoublingPieces(world), .moves = {}};
-  AddHalvingDoubling(plan, members, rank, 0, 0);
-  return plan;
+  CollectiveSchedule schedule{.blocks = HalvingDoublingBlocks(world), .moves = {}};
+  AddHalvingDoubling(schedule, members, rank, 0, 0);
+  return schedule;
 }
 
 namespace {
 
-PlanRules HalvingDoublingRules(int /*world*/) { return {.planner = HalvingDoublingPlan}; }
+CollectiveRules HalvingDoublingRules(int /*world*/) {
+  return {.scheduler = HalvingDoublingSchedule};
+}
 
 DTRAIN_COLLECTIVE("halving_doubling", HalvingDoublingRules,
-                  "recursive halving and doubling: few rounds; repeats under the same plan");
+                  "recursive halving and doubling: few rounds; repeats under the same schedule");
 
 }  // namespace
 }  // namespace dtrain

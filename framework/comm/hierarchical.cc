@@ -35,21 +35,21 @@ class Hierarchy {
       slices_ = std::min(slices_, static_cast<int>(node.size()));
       if (node.size() > 1) first_between_ = 1;
     }
-    pieces_ = HalvingDoublingPieces(static_cast<int>(nodes_.size()));
+    blocks_ = HalvingDoublingBlocks(static_cast<int>(nodes_.size()));
   }
 
-  Plan PlanOf(Rank rank) {
+  CollectiveSchedule PlanOf(Rank rank) {
     FindRank(rank);
-    plan_.pieces = slices_ * pieces_;
+    schedule_.blocks = slices_ * blocks_;
     SumInside();
     const auto nodes = static_cast<int>(nodes_.size());
     if (place_ < slices_) {
       std::vector<Rank> owners;
       for (const std::vector<Rank>& node : nodes_) owners.push_back(node[place_]);
-      AddHalvingDoubling(plan_, owners, node_, place_ * pieces_, first_between_);
+      AddHalvingDoubling(schedule_, owners, node_, place_ * blocks_, first_between_);
     }
     GatherInside(first_between_ + HalvingDoublingRounds(nodes));
-    return std::move(plan_);
+    return std::move(schedule_);
   }
 
  private:
@@ -66,7 +66,7 @@ class Hierarchy {
   const std::vector<Rank>& mine() const { return nodes_[node_]; }
 
   void Add(int round, MoveKind kind, Rank peer, int slice) {
-    plan_.moves.push_back({round, kind, peer, slice * pieces_, pieces_});
+    schedule_.moves.push_back({round, kind, peer, slice * blocks_, blocks_});
   }
 
   // Calls with the places of all others of the node, beginning behind the own one, so that no rank is
@@ -103,23 +103,23 @@ class Hierarchy {
 
   const std::vector<std::vector<Rank>> nodes_;
   int slices_ = 1 << 30;
-  int pieces_ = 1;         // of a slice
+  int blocks_ = 1;         // of a slice
   int first_between_ = 0;  // the first round between nodes
   int node_ = 0;           // of the rank
   int place_ = 0;          // of the rank in its node
-  Plan plan_;
+  CollectiveSchedule schedule_;
 };
 
-PlanRules HierarchicalRules(int /*world*/) {
-  return {.planner = HierarchicalPlan, .by_nodes = true};
+CollectiveRules HierarchicalRules(int /*world*/) {
+  return {.scheduler = HierarchicalSchedule, .by_nodes = true};
 }
 
 DTRAIN_COLLECTIVE("hierarchical", HierarchicalRules,
-                  "sums inside each node, then between nodes; repeats under the same plan");
+                  "sums inside each node, then between nodes; repeats under the same schedule");
 
 }  // namespace
 
-Plan HierarchicalPlan(int world, Rank rank, NodeMap node_of) {
+CollectiveSchedule HierarchicalSchedule(int world, Rank rank, NodeMap node_of) {
   return Hierarchy(world, node_of).PlanOf(rank);
 }
 

@@ -28,8 +28,8 @@ double ReduceTable::Seconds(int64_t bytes) const {
 int64_t SmallBytesOf(const std::string& collective, int world) {
   const CollectiveEntry& entry = CollectiveRegistry::Get("collective", collective);
   if (entry.rules == nullptr) return 0;
-  const PlanRules rules = entry.rules(world);
-  return rules.small_planner == nullptr ? 0 : rules.small_bytes;
+  const CollectiveRules rules = entry.rules(world);
+  return rules.small_scheduler == nullptr ? 0 : rules.small_bytes;
 }
 
 std::vector<int64_t> SizesToMeasure(int64_t bytes_most, int64_t small_bytes) {

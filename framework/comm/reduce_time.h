@@ -26,7 +26,7 @@ struct ReduceTable {
   friend bool operator==(const ReduceTable&, const ReduceTable&) = default;
 };
 
-// Up to how many bytes a vector takes a plan of its own among so many ranks (PlanRules::small_planner);
+// Up to how many bytes a vector takes a schedule of its own among so many ranks (CollectiveRules::small_planner);
 // 0 where none does, or where nobody knows (`mpi`).
 int64_t SmallBytesOf(const std::string& collective, int world);
 

@@ -4,7 +4,7 @@
 // sends all of them that far back and gets as many from that far ahead, so their number doubles and
 // ceil(log2 P) rounds do.  What a rank receives is the others' entries once, as little as any schedule
 // may: a ring's bytes, with log P start-ups in place of P - 1, and sparse messages are small.  The
-// price is that, with several ranks on a node, its card carries what all of them need, where a ring
+// cost is that, with several ranks on a node, its NIC carries what all of them need, where a ring
 // would bring it in once.  (Bruck et al., "Efficient algorithms for all-to-all communications in
 // multiport message-passing systems", IEEE TPDS 1997, section 3: concatenation.)
 //

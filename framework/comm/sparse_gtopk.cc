@@ -5,7 +5,7 @@
 // the entries it had sent that are not in the result, and loses what was dropped in the middle of the
 // tree for a position that came back in by another branch.  Here whoever drops an entry keeps it in its
 // own residual, be it the sum of several: each entry is in the result or was dropped in one place, so
-// nothing is lost and no second message is needed to say what was.  The price is that residuals
+// nothing is lost and no second message is needed to say what was.  The cost is that residuals
 // wander towards the root.
 #include "framework/comm/sparse_arithmetic.h"
 #include "framework/comm/sparse_queue.h"

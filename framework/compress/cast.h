@@ -1,7 +1,8 @@
-// Cast: a compressor that sends every value, rounded to 16 bits.  What rounding leaves is kept back, as what
-// a selector does not pick, and added to what comes later (framework/core/short_float.h says how exactly).
+// Cast is a compressor that sends every value, rounded to 16 bits.  The rounding error stays in the residual, like the
+// entries that a selector does not choose, and is added to later gradients (framework/core/short_float.h has the
+// details).
 //
-// It chooses nothing: Select is not for it.
+// It chooses nothing: Select must not be called.
 #pragma once
 
 #include "framework/compress/compressor.h"
@@ -21,7 +22,7 @@ class Cast : public Compressor {
   }
   int64_t Asked(int64_t n, double) const final { return n; }
   int64_t EntriesMost(int64_t n, double) const final { return n; }
-  int passes() const final { return 2; }  // what is sent, and what is kept, are written
+  int passes() const final { return 2; }  // writes the sent values and the residual
 
  private:
   const Wire wire_;

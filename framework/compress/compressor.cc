@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Larger than what rounding does to density * n, smaller than any part of an entry that matters.
+// Larger than the rounding error of density * n, but far smaller than one entry.
 constexpr double kRounding = 1e-12;
 constexpr uint64_t kUnitsMost = uint64_t{1} << 31;
 
@@ -47,12 +47,12 @@ void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, Compress
         reader.Number("density", 0.01)
             .Above(0)
             .Max(1)
-            .Help("part of the gradient's entries that is sent; 1: all, as without a compressor");
+            .Help("fraction of the gradient's entries to send; 1: all, as without a compressor");
     config.density_warmup =
         reader.Numbers("density_warmup", {})
             .Above(0)
             .Max(1)
-            .Help("densities of the first epochs, one after the other, before `density`");
+            .Help("densities of the first epochs, one per epoch; `density` follows");
     config.dense_steps = reader.Int("dense_steps", 0)
                              .Min(0)
                              .Help(
@@ -61,8 +61,8 @@ void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, Compress
   }
   config.scope = ScopeOf(reader.String("scope", NameOf(compressor.default_scope()))
                              .OneOf({"layer", "bucket", "model"})
-                             .Help("what entries are chosen from: each layer, each bucket, or the "
-                                   "whole model"));
+                             .Help("unit within which entries are selected: each layer, each "
+                                   "bucket, or the whole model"));
   compressor.Configure(reader, config);
 }
 
@@ -121,7 +121,7 @@ int64_t EntriesAsked(double density, int64_t n) {
 
 int64_t Compressor::Asked(int64_t n, double density) const { return EntriesAsked(density, n); }
 
-Random LotsOf(const SelectionKey& key) {
+Random RandomOf(const SelectionKey& key) {
   return {key.seed, Purpose::kSelection, static_cast<uint64_t>(key.actor),
           static_cast<uint64_t>(key.call) * kUnitsMost + static_cast<uint64_t>(key.unit)};
 }

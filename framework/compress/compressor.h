@@ -1,16 +1,15 @@
-// Compressor: which entries of a vector are sent now; the rest stays where it is (error feedback)
-// and is added to what comes later.
+// A Compressor selects the entries of a vector that are sent now; the others stay in the residual (error feedback) and
+// are added to later gradients.
 //
-// Or, of a cast (cast.h): all are sent, in fewer bits, and what rounding leaves stays.
+// A cast (cast.h) sends all entries in fewer bits, and keeps the rounding error in the residual.
 //
-// A compressor is one folder of framework/compress/, with its class and one line:
+// A compressor is one folder of framework/compress/ with its class and one line:
 //
 //   DTRAIN_COMPRESSOR("topk", TopK, "help");
 //
-// It chooses, and moves nothing: Effects::Compress (framework/strategies/actor.h) moves the chosen
-// entries out of one vector into another, so that sent + kept = accumulated, to the bit, whatever
-// is chosen.  How dense a choice is, is an argument of each, since a strategy may change it while
-// the run goes on.
+// It only chooses: Effects::Compress (framework/strategies/actor.h) moves the chosen entries from one vector to
+// another, so that sent + kept = accumulated, to the bit, for any choice.  The density is an argument of each
+// selection, since a strategy may change it during the run.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +30,8 @@ namespace dtrain {
 struct CompressConfig;
 class DeviceValues;
 
-// One choice among the n values of a unit (a layer, a bucket, the whole model), in passes over
-// them: whoever asks goes through the unit in parts, and looks at the network between two of them.
+// One choice among the n values of a unit (a layer, a bucket, the whole model), in passes over them: the caller goes
+// through the unit in parts, so that it can poll the network between two parts.
 //
 //   while (selection->WantsLook()) for (each part, in order) selection->Look(...);
 //   for (each part, in order) selection->Choose(...);
@@ -41,103 +40,105 @@ class DeviceValues;
 class Selection {
  public:
   virtual ~Selection() = default;
-  // Another pass over all values is wanted; false once it is known what to choose.
+  // True if another pass over all values is needed; false once the choice is known.
   virtual bool WantsLook() = 0;
-  // `values`: those of `part`, which counts from the unit's begin.
+  // Reads `values`, those of `part`, which counts from the unit's begin.
   virtual void Look(const float* values, Range part) = 0;
-  // Writes the chosen ones' places in the unit, ascending, and returns how many there are.  What a
-  // unit's parts have together is at most Compressor::EntriesMost.
+  // Writes the places in the unit of the chosen entries, ascending, and returns their number.  All parts of a unit
+  // together have at most Compressor::EntriesMost.
   virtual int64_t Choose(const float* values, Range part, int32_t* chosen) = 0;
-  // The same passes over all values where they lie in a device's memory (device_values.h).  These copy
-  // them to the machine's; who chooses among few of them overrides both.
+  // The same passes over all values in a device's memory (device_values.h).  The default versions copy the values to
+  // host memory; a selection that needs only few of them overrides both.
   virtual void LookOn(DeviceValues& values);
   virtual int64_t ChooseOn(DeviceValues& values, int32_t* chosen);
-  // Where the unit's next selection may begin (SelectionKey::threshold), once it is known what to
-  // choose; 0: nothing is handed on.
+  // Returns the threshold from which the unit's next selection may begin (SelectionKey::threshold), once the choice is
+  // known; 0: none.
   virtual float Threshold() const { return 0; }
 };
 
-// What a choice depends on beside the values: the same key, the same choice.
+// The inputs of a choice besides the values: the same key gives the same choice.
 struct SelectionKey {
-  uint64_t seed = 1;  // of the run; with the next three, of the lots that are drawn
+  uint64_t seed = 1;  // the run's seed; this and the next three key the random numbers
   int actor = 0;
-  int64_t call = 0;  // how often this actor has selected from the unit
-  // The unit's first element, below 2^31, so that other buckets change no lot of a layer.
+  int64_t call = 0;  // earlier selections of this actor from the unit
+  // The unit's first element, below 2^31: so a layer's random numbers do not depend on the buckets.
   int64_t unit = 0;
-  // What the last selection of this unit by this actor handed on; 0: nothing, or none is known.
-  // Who hosts actors of a compressor that carries_threshold() keeps one float for each unit, as part
-  // of the actor's state; without it the selection begins with statistics of its own.
+  // The Threshold() of this actor's last selection from the unit; 0: none.  The host of an actor whose compressor
+  // carries_threshold() keeps one float per unit, as part of the actor's state; without it the selection starts from
+  // its own statistics.
   float threshold = 0;
 };
 
 class Compressor {
  public:
-  // What is chosen from at a time.
+  // The unit of a selection.
   enum class Scope { kLayer, kBucket, kModel };
 
   virtual ~Compressor() = default;
 
-  // Its own keys in section `compress`.
+  // Reads its own keys in section `compress`.
   virtual void Configure(config::Reader& reader, CompressConfig& config) = 0;
   virtual Scope default_scope() const { return Scope::kBucket; }
-  // The strategy decides on the density of each selection: there is no key `density`.
+  // True if the strategy decides the density of each selection: then there is no key `density`.
   virtual bool density_by_strategy() const { return false; }
 
-  // Workers of a synchronous strategy keep the solver's momentum themselves, before the selection
+  // True if workers of a synchronous strategy keep the solver's momentum themselves, before the selection
   // (CompressConfig::momentum).
   virtual bool corrects_momentum() const { return false; }
 
-  // 0 < density < 1.  NaN and infinity may be among the values; they count as the largest.
+  // Begins a selection.  0 < density < 1.  The values may contain NaN and infinity; they count as the largest.
   virtual std::unique_ptr<Selection> Select(int64_t n, double density,
                                             const SelectionKey& key) const = 0;
-  // Selections hand a threshold on from call to call (SelectionKey::threshold).
+  // True if a selection passes a threshold on to the next one (SelectionKey::threshold).
   virtual bool carries_threshold() const { return false; }
-  // No selection has more entries.
+  // Returns an upper bound of a selection's entries.
   virtual int64_t EntriesMost(int64_t n, double density) const = 0;
-  // Passes over the values that a selection takes, as a rule: what simulated time is charged for.
+  // Returns the usual number of passes over the values, for the simulator's cost.
   virtual int passes() const = 0;
-  // k: about as many are chosen, or exactly.
+  // Returns k: the number of entries to choose, exactly or about.
   virtual int64_t Asked(int64_t n, double density) const;
-  // How values travel; a cast (cast.h) sends all of them in 16 bits.
+  // Returns the format of sent values; a cast (cast.h) sends all of them in 16 bits.
   virtual Wire wire() const { return Wire::kFp32; }
   bool rounds() const { return wire() != Wire::kFp32; }
 };
 
-// Section `compress`, as read and checked.
+// The checked content of section `compress`.
 struct CompressConfig {
   std::string name;                              // "" for none
   std::shared_ptr<const Compressor> compressor;  // null for none
-  double density = 1;  // of every selection, where the strategy does not decide on it
-  std::vector<double> density_warmup;  // of those in the first epochs
-  int64_t dense_steps = 0;             // first steps in which the whole gradient is sent
+  double density = 1;                  // of every selection, unless the strategy decides it
+  std::vector<double> density_warmup;  // densities of the first epochs
+  int64_t dense_steps = 0;             // number of first steps that send the whole gradient
   Compressor::Scope scope = Compressor::Scope::kBucket;
   std::string exchange =
-      "gather";  // how sums over the workers carry a selection (sparse_collective.h)
-  // That each worker applies to its own gradients, in the place of the solver: what is added to the
-  // residual is the velocity v = momentum v + g, and where an entry is sent v begins anew.  (Lin et al.,
-  // "Deep Gradient Compression", ICLR 2018, section 3.2: momentum correction and factor masking.)
+      // The way in which an all-reduce sums selections (sparse_collective.h).
+      "gather";
+  // Momentum that each worker applies to its own gradients, in the place of the solver: the velocity v = momentum v + g
+  // is added to the residual, and v is reset to 0 where an entry is sent.  (Lin et al., "Deep Gradient Compression",
+  // ICLR 2018, section 3.2: momentum correction and factor masking.)
   double momentum = 0;
-  // Before that it shortens its gradient to clip_norm / sqrt(workers), the solver's clip_norm, where it is longer
-  // (section 3.2, local gradient clipping); 0: it does not.
+  // The solver's clip_norm, for local gradient clipping (section 3.2): before momentum, each worker scales its gradient
+  // to norm clip_norm / sqrt(workers) if it is longer; 0: no clipping.
   double clip_norm = 0;
-  // Of compressors whose density the strategy decides on (gdtopk).
+  // These are for compressors whose density the strategy decides (gdtopk).
   std::string policy;         // "contribution", "speed_gap"
-  bool flush_epochs = false;  // residuals are sent whole at the end of each epoch
+  bool flush_epochs = false;  // send the whole residual at the end of each epoch
 
   bool on() const { return compressor != nullptr; }
-  bool selects() const { return on() && density < 1; }  // behind the warm-up
+  bool selects() const { return on() && density < 1; }  // after the warm-up
   Wire wire() const { return on() ? compressor->wire() : Wire::kFp32; }
-  bool rounds() const { return on() && compressor->rounds(); }  // a cast: it sends all
-  // How the gradient is cut into buckets shows in the bits of its sum, also with collective `ordered`.  Who
-  // rounds a sum of a cast goes by the bucket's size, and gtopk and oktopk keep the largest of each.
+  bool rounds() const { return on() && compressor->rounds(); }  // a cast, which sends all values
+  // True if the division of the gradient into buckets affects the bits of its sum, even with collective `ordered`: a
+  // bucket's size decides which rank rounds the sum of a cast, and gtopk and oktopk keep the largest entries of each
+  // bucket.
   bool FollowsBuckets() const;
-  // Whether to gather so many workers' selections takes more bytes than to sum whole vectors: a rank receives
-  // 2 (W - 1) density n numbers, or 2 (W - 1)/W n.  Each then fills its selection up with zeros and the
-  // collective sums that.  gtopk and oktopk choose once more while they sum, and never do so.
+  // True if gathering the workers' selections takes more bytes than summing whole vectors: a rank receives 2 (W - 1)
+  // density n numbers, or 2 (W - 1)/W n.  Then each worker fills its selection up with zeros and the collective sums
+  // dense vectors.  gtopk and oktopk, which select again while they sum, never do so.
   bool PaysDense(double of_density, int workers) const {
     return on() && !rounds() && exchange == "gather" && of_density * workers >= 1;
   }
-  // What is sent of a gradient, in which epoch and, counted from the run's begin, which step.
+  // Returns the density in an epoch and, for the second one, a step counted from the run's begin.
   double DensityAt(int64_t epoch) const;
   double DensityAt(int64_t epoch, int64_t step) const;
 };
@@ -149,34 +150,33 @@ struct CompressorEntry {
 
 using CompressorRegistry = Registry<CompressorEntry>;
 
-// Mistakes are noted in the reader's document (config::Reader).
+// Reads section `compress`.  Errors are added to the reader's document (config::Reader).
 CompressConfig ReadCompressConfig(config::Reader reader);
 
-// The keys beside `name` of a compressor: the common ones and its own.
+// Reads a compressor's keys besides `name`: the common ones and its own.
 void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, CompressConfig& config);
 
-// The parts of `range` that are chosen from one at a time, ascending.  `layers` and `buckets` each
-// cover the arena without gaps.
+// Returns the units of `range`, ascending.  `layers` and `buckets` each cover the arena without gaps.
 std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const Range> layers,
                            std::span<const Range> buckets);
 
-// density * n, rounded down or up: whole products stay what they are, whatever the binary fraction
-// of the density is (0.29 * 100 is 29).
+// Return density * n, rounded down or up; whole products are exact even if the density has no exact binary fraction
+// (0.29 * 100 is 29).
 int64_t FloorOfShare(double density, int64_t n);
 int64_t CeilOfShare(double density, int64_t n);
 
-// k of most publications: max(1, floor(density * n)).
+// Returns k as most publications define it: max(1, floor(density * n)).
 int64_t EntriesAsked(double density, int64_t n);
 
-// The lots of a selection.
-Random LotsOf(const SelectionKey& key);
+// Returns the random numbers of a selection.
+Random RandomOf(const SelectionKey& key);
 
-// The choice among values that are at hand as a whole.  `threshold`: gets what the selection hands
-// on.
+// Runs a selection on values that are all in host memory; returns the chosen places.  `threshold` receives
+// Selection::Threshold.
 std::vector<int32_t> SelectFrom(const Compressor& compressor, std::span<const float> values,
                                 double density, const SelectionKey& key,
                                 float* threshold = nullptr);
-// The same where they are in a device's memory.
+// Does the same for values in a device's memory.
 std::vector<int32_t> SelectFrom(const Compressor& compressor, DeviceValues& values, double density,
                                 const SelectionKey& key, float* threshold = nullptr);
 

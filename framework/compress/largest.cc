@@ -3,7 +3,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kShift[] = {20, 10, 0};  // of each digit in the 31 bits of a magnitude
+constexpr int kShift[] = {20, 10, 0};  // shift of each digit in a magnitude's 31 bits
 constexpr int kBits[] = {11, 10, 10};
 
 }  // namespace
@@ -31,12 +31,13 @@ void LargestSelection::Look(const float* values, Range part) {
   }
 }
 
-// The next digit of the k-th largest: the highest with which enough values are as large.
+// Finds the next digit of the k-th largest: the highest one for which enough values are at least as large.
 void LargestSelection::EndLook() {
   int64_t digit = (int64_t{1} << kBits[digit_]) - 1;
   for (; digit >= 0 && counts_[digit] < left_; --digit) left_ -= counts_[digit];
   counts_ = {};
-  if (digit < 0) {  // there are fewer than k beside the zeros: all of them
+  // Fewer than k values are not zero: all of them are chosen.
+  if (digit < 0) {
     digit_ = kDigits;
     prefix_ = 0;
     left_ = 0;

@@ -1,11 +1,11 @@
-// LargestSelection: the k largest magnitudes, exactly; of equal ones those at the lowest places.
-// Zeros are never chosen, so there may be fewer.
+// LargestSelection chooses the k largest magnitudes, exactly; of equal ones those at the lowest places.  Zeros are
+// never chosen, so there may be fewer.
 //
-// A radix selection on the bits of |u|, from the top: each look counts how many values have which
-// next digit, among those that agree with the k-th largest so far.  Three looks at digits of 11, 10
-// and 10 bits find the k-th largest magnitude; O(n), no memory that depends on n, and the parts of
-// the values may come one at a time.  (KthLargest in comm/sparse_arithmetic.h does the same with values
-// of several ranks, whose counts travel: it has smaller digits, and more looks.)
+// It is a radix selection on the bits of |u|, from the top: each pass counts the values by their next digit, among
+// those that agree with the k-th largest so far.  Three passes with digits of 11, 10 and 10 bits find the k-th largest
+// magnitude, in O(n) and with memory that does not depend on n; the values may arrive in parts. (KthLargest in
+// comm/sparse_arithmetic.h does the same with values of several ranks, which exchange the counts: it has smaller digits
+// and more passes.)
 #pragma once
 
 #include <array>
@@ -30,9 +30,10 @@ class LargestSelection : public Selection {
   void EndLook();
 
   std::array<int64_t, 2048> counts_ = {};  // by digit
-  int digit_ = -1;                         // which one is being counted; kDigits: all is known
-  uint32_t prefix_ = 0;                    // the digits of the k-th largest that are known
-  int64_t left_;  // to be chosen of those that begin with it; in the end, of those that equal it
+  int digit_ = -1;                         // the digit being counted; kDigits: all are known
+  uint32_t prefix_ = 0;                    // known digits of the k-th largest
+  // Entries still to choose of those that begin with prefix_; at the end, of those that equal it.
+  int64_t left_;
 };
 
 }  // namespace dtrain

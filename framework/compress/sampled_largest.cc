@@ -6,17 +6,17 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kWithoutSample = 16384;  // values; a sample saves nothing there
-constexpr double kRank = 16;               // of the k-th largest in the sample, about
-constexpr int64_t kSampleShare = 32;       // no more than this part of the values
-constexpr int64_t kChosenShare = 8;        // SelectLargest: no more than this part is chosen
+constexpr int64_t kWithoutSample = 16384;  // values; up to here a sample saves nothing
+constexpr double kRank = 16;               // approximate rank of the k-th largest within the sample
+constexpr int64_t kSampleShare = 32;       // the sample is at most 1/32 of the values
+constexpr int64_t kChosenShare = 8;        // SelectLargest samples if at most 1/8 is chosen
 
 }  // namespace
 
 SampledLargest::SampledLargest(int64_t n, int64_t k, Isa isa) : ScanSelection(n, k, isa), k_(k) {}
 
-// One run in each of as many equal parts, at places there that no period of the values falls in with
-// (multiples of the golden section).
+// One run in each of several equal parts, at offsets that match no period of the values (multiples of the golden
+// section).
 std::vector<int64_t> SampledLargest::SampleRuns(int64_t n, int64_t k) {
   if (n <= kWithoutSample) return {};
   const double wanted = kRank * static_cast<double>(n) / static_cast<double>(k);
@@ -37,8 +37,8 @@ ScanSelection::Pass SampledLargest::After(Pass done) {
   if (done == Pass::kNone) {
     std::vector<int64_t> begins = SampleRuns(n(), k_);
     if (begins.empty()) return ScanFrom(1);
-    // Three standard deviations above the k-th largest's rank, so that hardly ever fewer than k
-    // reach what is found there.
+    // The rank is three standard deviations beyond that of the k-th largest, so that rarely fewer than k values reach
+    // the threshold.
     const double share = static_cast<double>(std::ssize(begins) * kRun) / static_cast<double>(n());
     const double rank = share * static_cast<double>(k_);
     const double safe = std::ceil(rank + 3 * std::sqrt(rank) + 3);

@@ -1,9 +1,9 @@
-// SampledLargest: the k largest magnitudes, exactly as LargestSelection chooses them, in one pass
-// over the values where a sample of them is like the rest.
+// SampledLargest chooses the k largest magnitudes, exactly as LargestSelection does, but in one pass over the values if
+// a sample of them is representative.
 //
-// The sample gives a threshold that a few more than k should reach; one scan gathers those, and the
-// k largest of them are chosen.  Where fewer than k reach it (the sample was unlike the rest), a
-// second scan gathers from all that is not zero.  Whatever the sample, the choice is the same.
+// The sample gives a threshold that slightly more than k values should reach; one scan gathers those, and the k largest
+// of them are chosen.  If fewer than k reach it (the sample was not representative), a second scan starts from all
+// nonzero values.  The choice does not depend on the sample.
 #pragma once
 
 #include "framework/compress/scan_selection.h"
@@ -14,8 +14,9 @@ class SampledLargest : public ScanSelection {
  public:
   SampledLargest(int64_t n, int64_t k, Isa isa = CpuIsa());
 
-  // The sample: so many values in a row from each of these places on, ascending; none for few values.
-  static constexpr int64_t kRun = 16;  // what comes in one line of the cache
+  // The sample consists of kRun consecutive values from each of the places SampleRuns (ascending); it is empty for few
+  // values.
+  static constexpr int64_t kRun = 16;  // one cache line
   static std::vector<int64_t> SampleRuns(int64_t n, int64_t k);
 
  protected:
@@ -25,7 +26,8 @@ class SampledLargest : public ScanSelection {
   const int64_t k_;
 };
 
-// Either of the two: where much is chosen, digits are counted with less memory and no slower.
+// Returns a SampledLargest or, if k is a large part of n, a LargestSelection, which then needs less memory and is no
+// slower.
 std::unique_ptr<Selection> SelectLargest(int64_t n, int64_t k);
 
 }  // namespace dtrain

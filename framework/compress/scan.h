@@ -1,7 +1,7 @@
-// Passes over values that a selection makes, in the widest instructions of the CPU.
+// Passes over values for selections, in the widest instructions of the CPU.
 //
-// Magnitudes are the integers of core/magnitude.h: |a| >= |b| is Magnitude(a) >= Magnitude(b).  The same
-// results under every instruction set.
+// Magnitudes are the integers of core/magnitude.h: |a| >= |b| is Magnitude(a) >= Magnitude(b).  The results are the
+// same under every instruction set.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace dtrain {
 
 inline constexpr int kMomentLanes = 16;
 
-// Sums over the values of a unit.  The value at place i is added in lane i mod 16, so that the bits
-// do not depend on the parts in which the values come.
+// Sums over the values of a unit.  The value at place i is added to lane i mod 16, so that the bits do not depend on
+// the parts in which the values arrive.
 struct UnitMoments {
   double sum[kMomentLanes] = {};
   double squares[kMomentLanes] = {};
@@ -21,16 +21,15 @@ struct UnitMoments {
   uint32_t largest = 0;                  // a magnitude
 };
 
-// How many of values[0..n) have a magnitude of at least `least`, which is above 0.
+// Returns the number of values[0..n) with a magnitude of at least `least`, which is above 0.
 DTRAIN_ISA_DECLARE(int64_t, CountReaching, (const float* values, int64_t n, uint32_t least))
 
-// Those values, and first + their indices, in order; returns how many there are.  Nothing is written
-// behind them.
+// Writes those values, and first + their indices, in order; returns their number.  Nothing is written beyond them.
 DTRAIN_ISA_DECLARE(int64_t, TakeReaching,
                    (const float* values, int64_t n, uint32_t least, int32_t first, int32_t* places,
                     float* taken))
 
-// Adds values[0..n), of which the first has the place `first`.
+// Adds values[0..n); the first one's place is `first`.
 DTRAIN_ISA_DECLARE(void, AddMoments,
                    (const float* values, int64_t n, int64_t first, UnitMoments& moments))
 

@@ -1,4 +1,4 @@
-// Compiled once per instruction set (framework/core/isa.h); reached through scan.h.
+// This file is compiled once per instruction set (framework/core/isa.h); scan.h declares its functions.
 #include "framework/compress/scan.h"
 
 #if defined(DTRAIN_ISA_AVX512) || defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint32_t kMagnitude = 0x7fffffffu;
 
-// Magnitudes have 31 bits, so that they compare as signed integers, for which SSE2 has an
-// instruction.  `below` is least - 1.
+// Magnitudes have 31 bits, so they can be compared as signed integers, for which SSE2 has an instruction.  `below` is
+// least - 1.
 inline int32_t Reaches(float value, int32_t below) {
   return static_cast<int32_t>(__builtin_bit_cast(uint32_t, value) & kMagnitude) > below ? 1 : 0;
 }
@@ -27,7 +27,7 @@ inline __mmask16 MaskOf(__m512i bits, uint32_t least) {
                                  _mm512_set1_epi32(static_cast<int32_t>(least)));
 }
 
-// Compresses in registers: straight to memory is tens of times slower on some CPUs.
+// Compresses in registers: compressing stores are tens of times slower on some CPUs.
 inline void Append(__mmask16 mask, __m512i bits, int32_t first, int32_t* places, float* taken,
                    int64_t& count) {
   const int found = __builtin_popcount(mask);
@@ -95,8 +95,8 @@ inline uint32_t MaskOfWords(const float* values, uint32_t least) {
 
 #if defined(DTRAIN_ISA_AVX)
 
-// AVX compares eight floats, but words only by four.  As floats, NaN reaches every number, and a
-// number that is not denormal compares the same where denormals count as zeros.
+// AVX compares eight floats, but only four words.  As floats, NaN counts as reaching every number, and numbers that are
+// not denormal compare alike even if denormals count as zeros.
 inline uint32_t MaskOf(const float* values, uint32_t least) {
   constexpr uint32_t kNormalLeast = 0x00800000u, kInfinity = 0x7f800000u;
   if (least < kNormalLeast || least > kInfinity) return MaskOfWords(values, least);
@@ -123,7 +123,7 @@ inline uint32_t MaskOf(const float* values, uint32_t least) { return MaskOfWords
 
 #endif
 
-#else  // no instruction set of x86-64
+#else  // not x86-64
 
 inline uint32_t MaskOf(const float* values, uint32_t least) {
   uint32_t mask = 0;
@@ -155,11 +155,12 @@ inline void AddOne(float value, int lane, UnitMoments& moments) {
   if (magnitude > moments.largest) moments.largest = magnitude;
 }
 
-// A register of doubles, and as many floats made into doubles.
+// A register of doubles, and the conversion of as many floats.
 #if defined(DTRAIN_ISA_AVX512)
 using Doubles = __m512d;
 inline Doubles Widen(const float* values) {
-  return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(values));  // GCC 12 warns of the plain one
+  // GCC 12 warns of the unmasked version.
+  return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(values));
 }
 #elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
 using Doubles = __m256d;
@@ -181,7 +182,7 @@ constexpr int kWordBytes = 16;
 using Words = int32_t __attribute__((vector_size(kWordBytes)));
 using UnalignedWords = int32_t __attribute__((vector_size(kWordBytes), aligned(4), may_alias));
 
-// The largest magnitude of `count` times 16 values.
+// Returns the largest magnitude of `count` times 16 values.
 uint32_t LargestOf(const float* values, int64_t count) {
   constexpr int kWords = kWordBytes / sizeof(int32_t), kRegisters = kMomentLanes / kWords;
   Words largest[kRegisters] = {};
@@ -201,7 +202,7 @@ uint32_t LargestOf(const float* values, int64_t count) {
   return static_cast<uint32_t>(result);
 }
 
-// `count` times 16 values, from lane 0 on.
+// Adds `count` times 16 values, from lane 0 on.
 void AddWhole(const float* values, int64_t count, UnitMoments& moments) {
   constexpr int kRegisters = kMomentLanes / kWidth;
   Doubles sum[kRegisters], squares[kRegisters], magnitudes[kRegisters];
@@ -227,7 +228,7 @@ void AddWhole(const float* values, int64_t count, UnitMoments& moments) {
 int64_t CountReaching(const float* values, int64_t n, uint32_t least) {
   const int32_t below = static_cast<int32_t>(least - 1);
   int64_t count = 0;
-  while (n > 0) {  // in blocks whose count fits 32 bits
+  while (n > 0) {  // the count of a block fits 32 bits
     const int64_t block = n < (1 << 20) ? n : (1 << 20);
     int32_t found = 0;
     for (int64_t i = 0; i < block; ++i) found += Reaches(values[i], below);
@@ -258,7 +259,7 @@ void AddMoments(const float* values, int64_t n, int64_t first, UnitMoments& mome
   for (; i < n && (first + i) % kMomentLanes != 0; ++i) {
     AddOne(values[i], static_cast<int>((first + i) % kMomentLanes), moments);
   }
-  while (i + kMomentLanes <= n) {  // in blocks that stay in the cache for the second pass
+  while (i + kMomentLanes <= n) {  // blocks stay in the cache for the second pass
     const int64_t left = (n - i) / kMomentLanes, block = left < 256 ? left : 256;
     const uint32_t largest = LargestOf(values + i, block);
     if (largest > moments.largest) moments.largest = largest;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kGatheredMost = 1024;
 
-// The magnitude of the largest float that is not above `threshold`, which is not negative.
+// Returns the magnitude of the largest float that is not above `threshold`, which must not be negative.
 uint32_t MagnitudeBelow(double threshold) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   if (threshold > kLargest) {

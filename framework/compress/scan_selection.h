@@ -1,11 +1,10 @@
-// ScanSelection: a selection that finds its entries in passes of three kinds, and decides after
-// each what comes next.
+// ScanSelection finds its entries in passes of three kinds, and decides after each pass on the next one.
 //
 //   moments   sums over all values
 //   sample    some of the values
 //   scan      the survivors of a threshold
 //
-// What has survived in the end is chosen.  A class says only how thresholds follow from passes.
+// The survivors of the last scan are chosen.  A subclass only derives thresholds from passes.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +17,17 @@
 
 namespace dtrain {
 
-// The least magnitude above `threshold`; NaN and what is negative count as 0.
+// Returns the least magnitude above `threshold`; NaN and negative thresholds count as 0.
 uint32_t LeastAbove(double threshold);
 
-// Values at given places, in runs of equal length, of which the largest are asked for.
+// The values of runs of equal length at given places, of which the largest are found.
 class Sample {
  public:
-  // `rank`: which of the largest will be asked for.  The runs do not overlap.
+  // `rank` is the argument of Ranked: which of the largest is needed.  The runs do not overlap.
   Sample(std::vector<int64_t> begins, int64_t run, int64_t rank, Isa isa);
   void Look(const float* values, Range part);
   void LookOn(DeviceValues& values);
-  // The rank-th largest magnitude; 1 where so many are not zero.
+  // Returns the rank-th largest magnitude; 1 if fewer values are not zero.
   uint32_t Ranked();
 
  private:
@@ -37,9 +36,9 @@ class Sample {
 
   const std::vector<int64_t> begins_;  // ascending
   const int64_t run_, rank_;
-  int64_t next_ = 0;  // of all values in the runs
+  int64_t next_ = 0;  // next value, counted over all runs
   std::vector<float> gathered_;
-  int64_t seen_ = 0;  // before those
+  int64_t seen_ = 0;  // values before the gathered ones
   Survivors largest_;
 };
 
@@ -54,13 +53,13 @@ class ScanSelection : public Selection {
  protected:
   enum class Pass { kNone, kMoments, kSample, kScan };
 
-  // Of n values; `keep` and `isa` as in Survivors.
+  // Selects from n values; `keep` and `isa` as in Survivors.
   ScanSelection(int64_t n, int64_t keep, Isa isa);
 
-  // The pass that follows `done`, which is kNone at the begin.  kNone: what has survived is chosen.
+  // Returns the pass that follows `done` (kNone at the begin); kNone: the survivors are chosen.
   virtual Pass After(Pass done) = 0;
 
-  // Results of After.
+  // Prepare a pass, and return it as the result of After.
   Pass TakeSample(std::vector<int64_t> begins, int64_t run, int64_t rank);
   Pass ScanFrom(uint32_t least);
   Pass KeepLargest(int64_t k);  // the end
@@ -80,7 +79,7 @@ class ScanSelection : public Selection {
   Survivors survivors_;
 };
 
-// Sums of the lanes.
+// Returns the sum of the lanes.
 double SumOf(const double (&lanes)[kMomentLanes]);
 
 }  // namespace dtrain

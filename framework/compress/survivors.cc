@@ -7,8 +7,8 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kBlock = 4096;      // values that are looked at between two looks at the room
-constexpr int64_t kRoomLeast = 1024;  // below that it is not worth a second look
+constexpr int64_t kBlock = 4096;      // values between two checks of the room
+constexpr int64_t kRoomLeast = 1024;  // smaller rooms do not pay
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Survivors::DropSmaller() {
   if (size_ <= room_) return;
   overfull_ = true;
   KeepLargest(keep_);
-  least_ = Smallest() + 1;  // an equal one would be at a higher place
+  least_ = Smallest() + 1;  // later entries have higher places, so equal ones are dropped
 }
 
 int64_t Survivors::CountReaching(uint32_t least) const {

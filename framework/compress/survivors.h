@@ -1,10 +1,8 @@
-// Survivors: the entries of a unit that reach a threshold, gathered in one pass, with what
-// selections ask of them afterwards.
+// Survivors gathers the entries of a unit that reach a threshold in one pass, and answers queries about them.
 //
-// Where far more reach it than anyone wants, the largest `keep` stay at hand, exactly: whenever
-// there are twice as many, the others go and the threshold rises to what is left.  So one pass
-// finds the k largest of any values, from any threshold that k of them reach; how good the
-// threshold is decides on the time only.
+// If more values reach it than are needed, exactly the largest `keep` are stored: whenever twice as many are stored,
+// the smaller ones are dropped and the threshold rises to the smallest one left.  So one pass finds the k largest of
+// any values, from any threshold that k of them reach; a bad threshold only costs time.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +17,31 @@ namespace dtrain {
 
 class Survivors {
  public:
-  // Of n values.  Memory: 16 bytes for each that is kept, as far as they turn up.
+  // For a unit of n values.  Needs 16 bytes of memory for each kept entry; pages are touched only as entries are
+  // stored.
   Survivors(int64_t n, int64_t keep, Isa isa = CpuIsa());
 
-  // Begins a pass; `least` is a magnitude (largest.h), above 0: zeros never survive.
+  // Begins a pass; `least` is a magnitude (core/magnitude.h), above 0: zeros never survive.
   void Begin(uint32_t least);
-  // The parts come in order.
+  // The parts must be passed in order.
   void Look(const float* values, Range part);
   void LookOn(DeviceValues& values);
 
-  // More than are at hand have reached it: these are at least `keep`, and the largest.
+  // True if more values reached the threshold than are stored; then at least `keep` are stored, the largest.
   bool overfull() const { return overfull_; }
   int64_t size() const { return size_; }
   uint32_t least() const { return begun_; }
-  // How many of all values reach a threshold that is not below the pass's; at least `keep` where
-  // this is less than they are.
+  // Returns the number of all values that reach `least`, which must not be below the pass's threshold.  The number is
+  // exact if it is at most `keep`; else the result is at least `keep`.
   int64_t CountReaching(uint32_t least) const;
-  // The smallest one's magnitude; 0 for none.
+  // Returns the smallest entry's magnitude; 0 if there is none.
   uint32_t Smallest() const;
 
-  // Of equal ones those at the lowest places stay.
+  // Of equal ones, those at the lowest places are kept.
   void KeepLargest(int64_t k);
   void KeepReaching(uint32_t least);
 
-  // The places of those in `part`, as Selection::Choose wants them.
+  // Writes the places of the entries in `part`, as Selection::Choose requires.
   int64_t Choose(Range part, int32_t* chosen);
 
  private:
@@ -56,7 +55,7 @@ class Survivors {
   uint32_t begun_ = 1, least_ = 1;
   int64_t size_ = 0;
   bool overfull_ = false;
-  int64_t next_ = 0;  // to be chosen
+  int64_t next_ = 0;  // next entry to choose
 };
 
 }  // namespace dtrain

@@ -12,7 +12,7 @@
 namespace dtrain::config {
 namespace {
 
-// Where a value stands and what it is called, for the messages about it.
+// A value's node and name, for the messages about it.
 struct Context {
   const Tree& tree;
   const std::string& path;
@@ -21,7 +21,7 @@ struct Context {
   bool Refuse(const std::string& message, const std::string& hint = "") const {
     if (tree.argument.empty()) {
       diagnostics.Note(tree.place, path + " " + message, hint);
-    } else if (!diagnostics.Noted(tree.place)) {  // it may stand for several keys
+    } else if (!diagnostics.Noted(tree.place)) {  // one argument may set several keys
       diagnostics.Note(tree.place,
                        fmt::format("argument '{}', {}, {}", tree.argument, path, message), hint);
     }
@@ -54,7 +54,7 @@ bool ConvertScalar(const Context& at, bool& value) {
   return true;
 }
 
-// YAML 1.1 readers take 010 for eight, YAML 1.2 ones for ten: nobody should have to know which.
+// YAML 1.1 reads 010 as eight, YAML 1.2 as ten; users should not need to know.
 bool RefuseLeadingZero(const Context& at) {
   const std::string& text = at.tree.text;
   const size_t digits = text.find_first_not_of("+-0");
@@ -121,7 +121,7 @@ template <class T>
 bool ConvertTo(const Context& at, std::vector<T>& list) {
   if (at.tree.kind == Tree::Kind::kRefused) return false;
   list.clear();
-  // Strings and integers; a list of numbers says something of each worker, layer or channel.
+  // A single string or integer is a list of one.  Lists of numbers have a value per worker, layer or channel.
   if (!std::is_same_v<T, double> && at.tree.kind == Tree::Kind::kScalar) {
     return ConvertScalar(at, list.emplace_back());
   }
@@ -186,7 +186,7 @@ size_t TakeDigits(std::string_view& text) {
   return count;
 }
 
-// [0-9]+ | 0o[0-7]+ | 0x[0-9a-fA-F]+, the first with a sign.
+// True for [0-9]+ | 0o[0-7]+ | 0x[0-9a-fA-F]+; the first may have a sign.
 bool LooksLikeInt(std::string_view text) {
   if (text.starts_with("0o") || text.starts_with("0x")) {
     const char* digits = text[1] == 'o' ? "01234567" : "0123456789abcdefABCDEF";
@@ -196,7 +196,7 @@ bool LooksLikeInt(std::string_view text) {
   return TakeDigits(text) > 0 && text.empty();
 }
 
-// [-+]? ( \.[0-9]+ | [0-9]+ (\.[0-9]*)? ) ( [eE] [-+]? [0-9]+ )?
+// True for [-+]? ( \.[0-9]+ | [0-9]+ (\.[0-9]*)? ) ( [eE] [-+]? [0-9]+ )?
 bool LooksLikeFloat(std::string_view text) {
   text = WithoutSign(text);
   size_t digits = TakeDigits(text);

@@ -10,9 +10,9 @@
 namespace dtrain::config {
 namespace {
 
-// A pipe can be read once only, and a command may ask again for its config.
+// A pipe can be read only once, but a command may read its config several times.
 std::string ReadOnce(const std::string& file) {
-  static std::map<std::string, std::string> texts;  // of pipes; configs are read by one thread
+  static std::map<std::string, std::string> texts;  // of pipes; only one thread reads configs
   std::error_code error;
   if (std::filesystem::status(file, error).type() != std::filesystem::file_type::fifo) {
     return ReadText(file);
@@ -34,7 +34,7 @@ std::string ReadConfigText(const std::string& file) {
 struct Document::Impl {
   std::string file_name;
   Diagnostics diagnostics;
-  Tree tree;  // never changes once a reader is made: the sections point into it
+  Tree tree;  // unchanged once a reader exists: the sections point into it
   std::shared_ptr<SectionNode> root = std::make_shared<SectionNode>();
 };
 
@@ -94,7 +94,7 @@ void Document::Finish() {
   if (!impl_->diagnostics.empty()) throw ConfigError(impl_->diagnostics.Report());
 }
 
-std::vector<std::string> Document::mistakes() const { return impl_->diagnostics.Lines(); }
+std::vector<std::string> Document::errors() const { return impl_->diagnostics.Lines(); }
 std::string Document::EffectiveYaml(const std::string& without) const {
   return DumpYaml(*impl_->root, without);
 }

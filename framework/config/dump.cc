@@ -1,4 +1,4 @@
-// What was declared, as texts: the values in force, and the help table.
+// Writes the declared keys as text: the values in force, and the help table.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -26,14 +26,14 @@ void Walk(const SectionNode& section, OnKey on_key, OnSection on_section, OnList
   }
 }
 
-// yes, No, OFF...: booleans to readers of YAML 1.1.
+// True for yes, No, OFF...: YAML 1.1 reads these as booleans.
 bool IsYaml11Bool(std::string word) {
   for (char& c : word) c |= 32;  // lower case, for letters
   return word == "yes" || word == "no" || word == "on" || word == "off" || word == "y" ||
          word == "n";
 }
 
-// Strings that no reader of YAML can take for anything else stay bare; JSON's quoting is YAML's.
+// True for strings that every YAML parser reads as strings; others are quoted as in JSON, which is valid YAML.
 bool MayStayBare(const std::string& text) {
   static constexpr const char* kHarmless =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./";

@@ -11,9 +11,9 @@
 namespace dtrain::config {
 namespace {
 
-using Synonym = std::pair<const char*, const char*>;  // theirs, and ours
+using Synonym = std::pair<const char*, const char*>;  // {other tool's name, our name}
 
-// Where a word means two things here, the first that the section has counts.
+// If a word has several translations, the first that the section allows is taken.
 constexpr Synonym kKeys[] = {
     {"learning_rate", "lr"},
     {"base_lr", "lr"},
@@ -77,7 +77,7 @@ constexpr Synonym kKeys[] = {
     {"dropout_ratio", "rate"},
 };
 
-// Of values, as PlainName writes them.  What differs from a name of ours in no more than that needs no line.
+// Translations of values, in PlainName's spelling.  A name that equals one of ours in this spelling needs no entry.
 constexpr Synonym kChoices[] = {
     {"conv", "convolution"},
     {"linear", "inner_product"},
@@ -156,7 +156,7 @@ constexpr Synonym kChoices[] = {
     {"gpu", "cuda"},
 };
 
-// "" when there is none.
+// Returns the translation that is allowed; "" if there is none.
 std::string OursOf(std::string_view name, std::span<const Synonym> synonyms,
                    const std::vector<std::string>& allowed) {
   for (const auto& [theirs, ours] : synonyms) {
@@ -165,7 +165,7 @@ std::string OursOf(std::string_view name, std::span<const Synonym> synonyms,
   return "";
 }
 
-// "torch.nn.BatchNorm2d" and "batch_norm" -> "batchnorm"
+// Reduces a name for comparison: "torch.nn.BatchNorm2d" and "batch_norm" -> "batchnorm".
 std::string PlainName(std::string_view name) {
   for (const std::string_view module : {"torch.", "tf.", "keras.", "nn.", "optim.", "layers."}) {
     if (name.starts_with(module)) name.remove_prefix(module.size());

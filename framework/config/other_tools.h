@@ -1,4 +1,4 @@
-// What PyTorch, Keras, Caffe and others call by another name than we do.
+// Translates the names that PyTorch, Keras, Caffe and other tools use into dtrain's.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace dtrain::config {
 
-// The one of `allowed` that other tools call `key` ("learning_rate": "lr"); "" when there is none.
+// Returns the key of `allowed` that other tools call `key` ("learning_rate": "lr"); "" if there is none.
 std::string KeyOfOtherTools(const std::string& key, const std::vector<std::string>& allowed);
 
-// SuggestName for a value of which there are some ("type: nn.Conv2d", "name: horovod"): first by what other
-// tools call those, then by likeness.
+// Returns the hint for an unknown choice ("type: nn.Conv2d", "name: horovod"): SuggestName's, but names that other
+// tools use for one of `allowed` come before similar names.
 std::string SuggestChoice(const std::string& value, const std::vector<std::string>& allowed);
 
 }  // namespace dtrain::config

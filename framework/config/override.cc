@@ -1,4 +1,4 @@
-// What is changed of a document's Tree: by a file that is laid over it, by --set arguments.
+// Changes a document's Tree by a file that is merged into it and by --set arguments.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace dtrain::config {
 namespace {
 
-constexpr int64_t kAfterTheConfig = int64_t{1} << 59;  // and before the --set arguments
+constexpr int64_t kAfterTheConfig = int64_t{1} << 59;  // before the --set arguments
 constexpr int64_t kAfterEveryFile = int64_t{1} << 60;
 
 void Lay(Tree over, Tree& base) {
@@ -32,7 +32,7 @@ struct Override {
   Tree value;
 
   bool NamesSection() const { return keys.size() > 1 && keys.back() == "name"; }
-  // Sections before what lies in them: X.name is a statement about X.
+  // The order of application: sections before their keys; X.name concerns X itself.
   size_t depth() const { return keys.size() - (NamesSection() ? 1 : 0); }
 };
 
@@ -79,7 +79,7 @@ std::optional<Override> ParseOverride(const std::string& argument, const Place& 
   return parsed;
 }
 
-// The mapping `node` is, or is made into; nullptr when it is a list.
+// Returns `node` as a mapping, converting a scalar or null; nullptr for a list.
 Tree* AsMapping(Tree& node, const Place& place) {
   if (node.kind == Tree::Kind::kScalar) node = NamedSection(node);
   if (node.kind == Tree::Kind::kNull) {

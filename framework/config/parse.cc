@@ -1,5 +1,4 @@
-// YAML text -> Tree, from the events of yaml-cpp: its Node keeps the first of two equal keys
-// silently.
+// Makes a Tree from yaml-cpp's events: its Node silently keeps the first of two equal keys.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -17,18 +16,18 @@ namespace {
 
 constexpr int64_t kColumnsPerLine = 1 << 20;
 
-// No config that a person wrote comes near; what has more would cost minutes, or the stack.
+// Limits far above any hand-written config; larger texts could take minutes, or overflow the stack.
 constexpr size_t kMaxNesting = 64;
 constexpr size_t kMaxKeys = 10'000;  // of one mapping
 
-// Ends the parsing of a text that is not read to its end.
+// Thrown to stop parsing at a limit.
 struct TooMuch {
   Place place;
   std::string what;
 };
 
-// Collects one document.  Open lists and mappings stand on a stack; a finished node goes into the
-// one around it, where of two nodes in a mapping the first is the key.
+// Builds the tree of one document.  Open lists and mappings are on a stack; a finished node is added to the enclosing
+// one.  In a mapping, the first of two nodes is the key.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(const PlaceOf& place_of, Diagnostics& diagnostics)
@@ -55,11 +54,11 @@ class TreeBuilder : public YAML::EventHandler {
     scalar.text = value;
     if (FindInvalidUtf8(value) || value.find('\0') != std::string::npos) {
       diagnostics_.Note(scalar.place,
-                        "this is no text: it has a byte that UTF-8 does not have, or a zero",
+                        "this is no text in UTF-8: it has an invalid byte or a zero byte",
                         "save the file in UTF-8");
       scalar.kind = Tree::Kind::kRefused;
     }
-    scalar.quoted = tag == "!";  // how yaml-cpp marks what was not a plain scalar
+    scalar.quoted = tag == "!";  // yaml-cpp's mark of a quoted scalar
     Finish(std::move(scalar));
   }
 
@@ -79,7 +78,7 @@ class TreeBuilder : public YAML::EventHandler {
  private:
   struct Open {
     Tree tree;
-    std::optional<Tree> key;  // of a mapping, while its value is awaited
+    std::optional<Tree> key;  // a mapping's key, until its value follows
   };
 
   Tree Start(Tree::Kind kind, const YAML::Mark& mark, const std::string& tag,
@@ -127,13 +126,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void AddEntry(Tree& map, const Tree& key, Tree value) {
-    if (value.kind == Tree::Kind::kNull) value.place = key.place;  // the parser's is the next line
+    // The parser reports the next line.
+    if (value.kind == Tree::Kind::kNull) value.place = key.place;
     const size_t before = map.entries.size();
     AddChecked(map, key, std::move(value));
     map.flawed |= map.entries.size() == before;
   }
 
-  // Or says why not.
+  // Adds an entry or reports why it cannot.
   void AddChecked(Tree& map, const Tree& key, Tree value) {
     if (key.kind == Tree::Kind::kRefused) return;
     if (key.kind != Tree::Kind::kScalar) {

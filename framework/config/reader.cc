@@ -141,14 +141,14 @@ std::string Reader::path() const { return section_->path; }
 
 bool Reader::sound() const { return section_->Sound(); }
 
-void Reader::Mistake(const std::string& key, const std::string& message, const std::string& hint,
-                     const std::vector<KeyRef>& by) {
-  section_->Mistake(key, message, hint, by);
+void Reader::AddError(const std::string& key, const std::string& message, const std::string& hint,
+                      const std::vector<KeyRef>& by) {
+  section_->AddError(key, message, hint, by);
 }
 
-void Reader::MistakeOnce(const std::string& subject, const std::string& key, size_t index,
-                         const std::string& message, const std::string& hint) {
-  section_->MistakeOnce(subject, key, index, message, hint);
+void Reader::AddErrorOnce(const std::string& subject, const std::string& key, size_t index,
+                          const std::string& message, const std::string& hint) {
+  section_->AddErrorOnce(subject, key, index, message, hint);
 }
 
 }  // namespace dtrain::config

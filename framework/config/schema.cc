@@ -23,7 +23,7 @@ bool IsNumber(const Tree& tree) {
   return type == ScalarType::kInt || type == ScalarType::kFloat;
 }
 
-// What a key that nobody knows is most like, among those of a section; "" for none of them.
+// Returns the key of a section that an unknown key probably stands for; "" if there is none.
 std::string Meant(const std::string& unknown, const std::vector<std::string>& keys) {
   const std::string other = KeyOfOtherTools(unknown, keys);
   return other.empty() ? NearestName(unknown, keys) : other;
@@ -117,8 +117,8 @@ std::string SectionNode::Title() const {
   return LastPart(path) + " '" + *name + "'";
 }
 
-void SectionNode::Mistake(const std::string& key, const std::string& message,
-                          const std::string& hint, const std::vector<KeyRef>& by) {
+void SectionNode::AddError(const std::string& key, const std::string& message,
+                           const std::string& hint, const std::vector<KeyRef>& by) {
   const auto stands = [this, key, by] {
     if (!key.empty() && !IsAsMeant(key)) return false;
     return std::ranges::all_of(by, [&](const KeyRef& other) {
@@ -127,13 +127,13 @@ void SectionNode::Mistake(const std::string& key, const std::string& message,
   };
   diagnostics->Note(PlaceOf(key), message, hint, stands);
   Declaration* const known = FindKey(key);
-  // A conflict of keys leaves each of them as it is.
+  // A conflict between keys marks the section, not one of the keys.
   bool& which = known != nullptr && by.empty() ? known->mistaken : mistaken;
   which = true;
 }
 
-void SectionNode::MistakeOnce(const std::string& subject, const std::string& key, size_t index,
-                              const std::string& message, const std::string& hint) {
+void SectionNode::AddErrorOnce(const std::string& subject, const std::string& key, size_t index,
+                               const std::string& message, const std::string& hint) {
   const Tree::Entry* const entry = Find(key);
   Place there = PlaceOf(key);
   if (entry != nullptr) there = entry->value.place;
@@ -159,7 +159,7 @@ std::vector<const Tree::Entry*> SectionNode::Unknown() const {
   return unknown;
 }
 
-// The key that is not there and that the unknown one is most like; "" when it is like none.
+// Returns the absent key that the unknown key probably stands for; "" if there is none.
 std::string SectionNode::KeyMeantBy(const Tree::Entry& unknown) const {
   std::vector<std::string> absent;
   for (const Item& item : items) {
@@ -202,8 +202,8 @@ bool SectionNode::IsAsMeant(const std::string& key) const {
   });
 }
 
-// A section's `name` decides which other keys it has, a layer's `type`; that of a file or an item of
-// a list is no more than a name.
+// True if the key that decides the section's allowed keys is wrong: a layer's `type`, or the `name` of another section.
+// The `name` of a whole file or of an item of a list decides nothing.
 bool SectionNode::KeysAreUnclear() const {
   const bool typed = FindKey("type") != nullptr;
   const std::string decides = typed ? "type" : "name";
@@ -212,7 +212,7 @@ bool SectionNode::KeysAreUnclear() const {
   return known->mistaken || IsMisspelt(decides);
 }
 
-// A key that is read twice keeps its place in the order and the newer declaration.
+// A key that is declared twice keeps its place in the order and gets the newer declaration.
 void SectionNode::Declare(std::shared_ptr<Declaration> declaration, const std::string& key) {
   const Tree::Entry* entry = Find(key);
   declaration->path = PathOf(key);
@@ -246,7 +246,8 @@ std::shared_ptr<SectionNode> SectionNode::MakeChild(const std::string& child_pat
       diagnostics->Note(node->place, child_path + " must be a section of keys, found a list");
     }
     child->may_lack_keys = child->refused = true;
-    if (node->kind == Tree::Kind::kRefused) child->tree = node;  // what is known of it all the same
+    // A refused node may still hold entries.
+    if (node->kind == Tree::Kind::kRefused) child->tree = node;
   }
   return child;
 }
@@ -293,7 +294,7 @@ std::vector<const Declaration*> SectionNode::Missing() const {
   return missing;
 }
 
-// Goes by the names of other tools, too, and finds a key that belongs a section deeper.
+// The hint also considers other tools' names, and keys of the sections one level below.
 std::string SectionNode::HintFor(const std::string& key,
                                  const std::vector<std::string>& allowed) const {
   std::string meant = KeyOfOtherTools(key, allowed);
@@ -310,15 +311,15 @@ std::string SectionNode::HintFor(const std::string& key,
   return DidYouMean(meant) + "allowed: " + Join(allowed);
 }
 
-// Whether the section `key` is not there and an unknown key is most like it: what it lacks is no
-// mistake beside that one.
+// True if the section `key` is absent and an unknown key probably stands for it: then its missing keys are not reported
+// beside that one.
 bool SectionNode::IsMisspelt(const std::string& key) const {
   if (tree == nullptr || Find(key) != nullptr) return false;
   return std::ranges::any_of(
       Unknown(), [&](const Tree::Entry* unknown) { return KeyMeantBy(*unknown) == key; });
 }
 
-// Takes out of `missing` what was meant.
+// Removes the key that was probably meant from `missing`.
 void SectionNode::NoteUnknown(const Tree::Entry& entry,
                               std::vector<const Declaration*>& missing) const {
   const std::string where = Title().empty() ? "" : " in " + Title();

@@ -1,6 +1,5 @@
-// What has been declared of a document so far: sections and keys in the order of their declaration,
-// with the values in force.  Behind reader.h; the dump (dump.cc) and the search for unknown keys
-// walk it.
+// The declared sections and keys of a document, in the order of declaration, with the values in force.  It implements
+// reader.h; the dump (dump.cc) and the search for unknown keys walk it.
 #pragma once
 
 #include <memory>
@@ -23,7 +22,7 @@ struct Limit {
   std::string Text() const;  // ">= 0"
 };
 
-// The values a key may have.
+// The values that a key may have.
 struct Limits {
   std::vector<Limit> bounds;
   std::vector<std::string> names;  // any, when empty
@@ -38,16 +37,18 @@ struct Declaration {
   Value value;
   Limits limits;
   bool required = false;
-  bool may_be_auto = false;    // an integer: the word auto stands for 0
-  bool may_be_number = false;  // a string: a plain number is its text
-  bool replaced = false;       // what the document says is wrong, or missing: the default counts
-  bool mistaken = false;       // that, or a reader does not take the value
-  bool missing = false;        // required and not there; told with the unknown keys
+  bool may_be_auto = false;    // an integer: the word auto means 0
+  bool may_be_number = false;  // a string: accepts an unquoted number as its text
+  // The given value is wrong, or a required one missing: the default is in force.
+  bool replaced = false;
+  // `replaced`, or a reader reported an error of the value.
+  bool mistaken = false;
+  bool missing = false;  // required but absent; reported with the unknown keys
   std::string help;
-  const SectionNode* section = nullptr;  // the one it is a key of
-  const Tree* given = nullptr;           // what the document says; nullptr when absent
+  const SectionNode* section = nullptr;  // the section of this key
+  const Tree* given = nullptr;           // the given value; nullptr if absent
 
-  // The given value where it is right, else the default (mistakes are noted).
+  // Returns the given value if it is right, else reports errors and returns the default.
   const Value& Evaluate(Diagnostics& diagnostics);
 };
 
@@ -61,15 +62,15 @@ struct SectionNode {
   Diagnostics* diagnostics = nullptr;
   std::string path;  // "solver.schedule"; "" at the top
   std::string help;
-  Place place;                          // of the mapping, or of the nearest one around it
+  Place place;                          // of the mapping, or of the nearest enclosing one
   const Tree* tree = nullptr;           // the mapping; nullptr when absent
-  const SectionNode* around = nullptr;  // the section whose key, or item of a list, it is
-  std::string own_key;                  // that key
-  bool is_item = false;                 // of a list
-  bool refused = false;                 // what stands there is no section
-  bool mistaken = false;                // a reader does not take it, or some of its keys together
-  bool may_lack_keys = false;  // no document, or already reported: required keys are not missed
-  std::unique_ptr<Tree> shorthand;  // owns `tree` when it was made from a scalar
+  const SectionNode* around = nullptr;  // the enclosing section
+  std::string own_key;                  // its key in `around`
+  bool is_item = false;                 // an item of a list
+  bool refused = false;                 // the document has something else in its place
+  bool mistaken = false;            // a reader reported an error of it, or of several of its keys
+  bool may_lack_keys = false;       // missing required keys are not reported
+  std::unique_ptr<Tree> shorthand;  // owns `tree` if it was made from a scalar
   std::vector<Item> items;
 
   const Tree::Entry* Find(const std::string& key) const;
@@ -81,15 +82,16 @@ struct SectionNode {
   void Declare(std::shared_ptr<Declaration> declaration, const std::string& key);
   std::shared_ptr<SectionNode> Child(const std::string& key);
   const SectionList& Children(const std::string& key);
-  void Mistake(const std::string& key, const std::string& message, const std::string& hint,
-               const std::vector<KeyRef>& by);
-  void MistakeOnce(const std::string& subject, const std::string& key, size_t index,
-                   const std::string& message, const std::string& hint);
+  void AddError(const std::string& key, const std::string& message, const std::string& hint,
+                const std::vector<KeyRef>& by);
+  void AddErrorOnce(const std::string& subject, const std::string& key, size_t index,
+                    const std::string& message, const std::string& hint);
   bool Sound() const;  // Reader::sound
-  // Whether the value in force of a key that is known here, given or not, is what was meant.
+  // True if the value in force of a declared key, given or not, is what the user meant: neither refused nor possibly
+  // misspelt.
   bool IsAsMeant(const std::string& key) const;
-  // Here and in all sections below, with the required keys that are missing: one that is misspelt
-  // is one mistake, not two.
+  // Reports unknown keys and missing required ones, in this section and all below: a misspelt required key is reported
+  // once.
   void NoteUnknownKeys() const;
 
  private:
@@ -106,12 +108,12 @@ struct SectionNode {
                                          const std::string& child_key, const Tree* node) const;
 };
 
-// Every declared key, in block style with one line a key; read again it gives the same values
-// (numbers are printed so that they round-trip).  The key with the path `without` is left out.
+// Returns every declared key in block style, one line per key; parsing it gives the same values (numbers round-trip).
+// The key with the path `without` is left out.
 std::string DumpYaml(const SectionNode& root, const std::string& without = "");
 std::string DumpJson(const SectionNode& root);  // the same, indented
 
-// The help table.
+// Returns the rows of the help table.
 struct KeyHelp;  // reader.h
 std::vector<KeyHelp> DumpKeys(const SectionNode& root);
 

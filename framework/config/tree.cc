@@ -8,8 +8,8 @@
 namespace dtrain::config {
 namespace {
 
-// "run.yaml:3:8: layers[] must be ..." of "run.yaml:3:8: layers[25] 'bn1' must be ...": a block that
-// is used several times has its mistakes once.
+// Removes a list item's number and name from a message: "layers[25] 'bn1' must be ..." becomes "layers[] must be ...",
+// so that errors in a block that is used several times are equal.
 std::string WithoutItem(std::string text) {
   const size_t open = text.find('[');
   if (open == std::string::npos) return text;
@@ -19,7 +19,7 @@ std::string WithoutItem(std::string text) {
   return end == std::string::npos ? text : text.erase(open + 1, end - open);
 }
 
-// Without what is allowed, where a mistake before it has told that.
+// Shortens "allowed: ..." if an earlier error has printed the same list.
 std::string OnceAllowed(std::string text, std::set<std::string>& told) {
   const size_t at = text.find("allowed: ");
   const size_t hint = text.rfind('\n', at);
@@ -65,35 +65,35 @@ Tree::Entry* Tree::Find(const std::string& key) {
 void Diagnostics::Note(const Place& place, const std::string& message, const std::string& hint,
                        const std::function<bool()>& stands) {
   if (silent_) return;
-  Mistake mistake{place.order, place.text + ": " + message, hint, stands, "", {}};
-  const std::string text = WithoutItem(mistake.Text());
-  for (Mistake& known : mistakes_) {
+  Entry error{place.order, place.text + ": " + message, hint, stands, "", {}};
+  const std::string text = WithoutItem(error.Text());
+  for (Entry& known : entries_) {
     if (known.order != place.order || WithoutItem(known.Text()) != text) continue;
     if (!known.stands) return;
     known.stands = stands ? [a = known.stands, b = stands] { return a() || b(); } : stands;
     return;
   }
-  mistakes_.push_back(std::move(mistake));
+  entries_.push_back(std::move(error));
 }
 
 void Diagnostics::NoteOnce(const std::string& subject, const Place& place,
                            const std::string& message, const std::string& hint) {
   if (silent_) return;
-  for (Mistake& known : mistakes_) {
+  for (Entry& known : entries_) {
     if (known.subject != subject) continue;
     const auto is_there = [&](const Place& other) { return other.order == place.order; };
     if (known.order == place.order || std::ranges::any_of(known.elsewhere, is_there)) return;
     return known.elsewhere.push_back(place);
   }
-  mistakes_.push_back({place.order, place.text + ": " + message, hint, {}, subject, {}});
+  entries_.push_back({place.order, place.text + ": " + message, hint, {}, subject, {}});
 }
 
 bool Diagnostics::Noted(const Place& place) const {
-  return std::ranges::any_of(mistakes_,
-                             [&](const Mistake& known) { return known.order == place.order; });
+  return std::ranges::any_of(entries_,
+                             [&](const Entry& known) { return known.order == place.order; });
 }
 
-std::string Diagnostics::Mistake::Text() const {
+std::string Diagnostics::Entry::Text() const {
   std::string text = message;
   std::vector<std::string> lines;
   for (const Place& place : elsewhere) {
@@ -105,17 +105,17 @@ std::string Diagnostics::Mistake::Text() const {
 }
 
 std::vector<std::string> Diagnostics::Lines() const {
-  std::vector<Mistake> sorted;
-  for (const Mistake& mistake : mistakes_) {
-    if (!mistake.stands || mistake.stands()) sorted.push_back(mistake);
+  std::vector<Entry> sorted;
+  for (const Entry& error : entries_) {
+    if (!error.stands || error.stands()) sorted.push_back(error);
   }
-  // What somebody refused is not taken, whatever it went by.
-  if (sorted.empty()) sorted = mistakes_;
+  // A refused config is never accepted: report all errors if none of them stands.
+  if (sorted.empty()) sorted = entries_;
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Mistake& a, const Mistake& b) { return a.order < b.order; });
+                   [](const Entry& a, const Entry& b) { return a.order < b.order; });
   std::vector<std::string> lines;
   std::set<std::string> told;
-  for (const Mistake& mistake : sorted) lines.push_back(OnceAllowed(mistake.Text(), told));
+  for (const Entry& error : sorted) lines.push_back(OnceAllowed(error.Text(), told));
   return lines;
 }
 

@@ -1,9 +1,7 @@
-// What a YAML text says, before anything is known of its meaning: scalars, lists and mappings, each
-// with the place it was written at.  Own types instead of YAML::Node, which forgets repeated keys
-// and the places of keys.
+// The content of a YAML text, without its meaning: scalars, lists and mappings, each with its position in the text.
+// YAML::Node would not do: it loses repeated keys and the positions of keys.
 //
-// A text becomes a Tree (parse.cc), which files of one section and --set arguments change
-// (override.cc) before anybody reads it.
+// parse.cc makes the Tree of a text; override.cc then applies files of one section and --set arguments to it.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +21,17 @@ struct Place {
 };
 
 struct Tree {
-  enum class Kind { kNull, kScalar, kList, kMap, kRefused };  // kRefused: reported, read no further
+  enum class Kind { kNull, kScalar, kList, kMap, kRefused };  // kRefused: an error was reported
   struct Entry;
 
   Kind kind = Kind::kNull;
   Place place;
-  std::string text;            // kScalar
-  bool quoted = false;         // kScalar: written in quotes, so a string whatever it looks like
-  bool flawed = false;         // kMap: something in it was reported and is not here
-  std::string argument;        // of a block, by which the value came here: messages name it
-  std::vector<Tree> items;     // kList
-  std::vector<Entry> entries;  // kMap, as written; keys differ
+  std::string text;         // kScalar
+  bool quoted = false;      // kScalar: in quotes, so always a string
+  bool flawed = false;      // kMap: an entry with an error was left out
+  std::string argument;     // the argument of a model's block that gave the value; messages name it
+  std::vector<Tree> items;  // kList
+  std::vector<Entry> entries;  // kMap, in the text's order; no key twice
 
   const Entry* Find(const std::string& key) const;  // nullptr when absent or not a mapping
   Entry* Find(const std::string& key);
@@ -45,8 +43,8 @@ struct Tree::Entry {
   Tree value;
 };
 
-// All mistakes of a document, collected while it is read and told together: each once, and none that
-// follows from another one.
+// All errors of a document, collected while it is read and reported together: each once, and none that only follows
+// from another.
 //
 //   run.yaml:14:3: unknown key 'stalness' in strategy 'ps_ssp'
 //       did you mean 'staleness'?  allowed: name, servers, staleness
@@ -54,69 +52,69 @@ struct Tree::Entry {
 //   2 errors; nothing was started
 class Diagnostics {
  public:
-  // The same mistake at the same place counts once (a key may be read twice).  Where `stands` is
-  // given it is asked when mistakes are told: the message judges values that may not be as meant.
+  // Adds an error; the same error at the same place counts once (a key may be read twice).  If `stands` is given, the
+  // error is reported only if stands() is true at the time of the report: an error about values that are not the user's
+  // is dropped.
   void Note(const Place& place, const std::string& message, const std::string& hint = "",
             const std::function<bool()>& stands = {});
 
-  // The same mistake at several places, as of a name that nothing is called: told at the first one,
-  // with the lines of the others.  `subject` says which mistakes are the same.
+  // Adds an error that may occur at several places, such as a name that does not exist: it is reported at the first
+  // one, with the lines of the others.  Errors with equal `subject` are the same.
   void NoteOnce(const std::string& subject, const Place& place, const std::string& message,
                 const std::string& hint);
 
-  bool Noted(const Place& place) const;  // something, there
+  bool Noted(const Place& place) const;  // true if an error was added for this place
 
-  // Ignores every later Note: what follows from a syntax error is not worth reading.
+  // Ignores all later errors: those that follow a syntax error would be useless.
   void Silence() { silent_ = true; }
 
   bool empty() const { return Lines().empty(); }
-  std::vector<std::string> Lines() const;  // by place; each with its hint on a second line
-  std::string Report() const;              // the first 30 of Lines, and their number
+  std::vector<std::string> Lines() const;  // sorted by place; the hint follows on a second line
+  std::string Report() const;              // the first 30 of Lines, and the count
 
  private:
-  struct Mistake {
+  struct Entry {
     int64_t order;
-    std::string message;  // with its place
+    std::string message;  // starts with its place
     std::string hint;
-    std::function<bool()> stands;  // none: it does
+    std::function<bool()> stands;  // empty: always true
     std::string subject;           // of NoteOnce
-    std::vector<Place> elsewhere;  // where it is as well
+    std::vector<Place> elsewhere;  // further places of the same error
 
     std::string Text() const;
   };
-  std::vector<Mistake> mistakes_;
+  std::vector<Entry> entries_;
   bool silent_ = false;
 };
 
-// Turns a position of the parser (both from 1) into a Place.
+// Converts a position of the parser (line and column counted from 1) to a Place.
 using PlaceOf = std::function<Place(int line, int column)>;
 
-// The places of a file: "name:line:column".
+// Returns the function for a file: "name:line:column".
 PlaceOf PlacesIn(const std::string& file_name);
 
-// YAML text -> Tree; nullopt when it is not YAML at all (noted).  Refused with a message: repeated
-// and non-scalar keys, merge keys (<<), anchors, aliases, tags, bytes that are no UTF-8, and a second document;
-// more than 10,000 keys in a section, and more than 64 sections in each other, also end the reading.
+// Parses YAML; returns nullopt, after reporting an error, if the text is no YAML.  Reports errors for repeated and
+// non-scalar keys, merge keys (<<), anchors, aliases, tags, bytes that are no UTF-8, and a second document.  Stops
+// reading at more than 10,000 keys in a section or 64 nested sections.
 std::optional<Tree> ParseYaml(const std::string& text, const PlaceOf& place_of,
                               Diagnostics& diagnostics);
 
-// Lays `text`, which is the file `file_name` and may hold nothing but `section`, over `root`:
-// mappings key by key, everything else as a whole.  Mistakes of the file are noted.  For --cluster
-// NAME.
+// Merges `text`, the content of the file `file_name`, into `root`: mappings key by key, everything else as a whole.
+// The file may hold `section` and nothing else.  Reports its errors.  For --cluster NAME.
 void LayOver(const std::string& text, const std::string& file_name, const std::string& section,
              Tree& root, Diagnostics& diagnostics);
 
 // Overrides keys of `root` by the `arguments` of --set k.ey=value.  Values are YAML ("0.1",
-// "[1, 2]", "{name: sgd}"); nothing after the '=' is the empty string.  Sections that are missing
-// are made; a scalar X where a section is needed becomes {name: X}.  X.name=... first empties
-// section X, and comes before every other X.* whatever their order; of two equal keys the later one
-// counts.  One that is in `options` was given as what is there.
+// "[1, 2]", "{name: sgd}"); nothing after the '=' is the empty string.  Missing sections are created; a scalar X in the
+// place of a section becomes {name: X}. X.name=... first empties section X, and is applied before every other X.*
+// whatever their order; of two equal keys the later one wins.  `options` maps overrides to the options that they came
+// from, for messages.
 void ApplyOverrides(const std::vector<std::string>& arguments,
                     const std::map<std::string, std::string>& options, Tree& root,
                     Diagnostics& diagnostics);
 
-// Every value beneath `tree` by its path: "solver.schedule.name", "layers[2].type".  A list of scalars is one value,
-// "[1, 2]".
+// A value below `tree` with its path: "solver.schedule.name", "layers[2].type".  A list of scalars is one value, "[1,
+// 2]".
 struct PathValue {
   std::string path;
   std::string text;
@@ -124,7 +122,7 @@ struct PathValue {
 };
 std::vector<PathValue> ValuesByPath(const Tree& tree);
 
-// {name: X} for the scalar X; any other node as it is.
+// Returns {name: X} for the scalar X; any other node unchanged.
 Tree NamedSection(const Tree& node);
 
 }  // namespace dtrain::config

@@ -1,6 +1,6 @@
-// ByteWriter and ByteReader: values as bytes and back, in host order, for messages between ranks of
-// one program, and for parts of files.  Reading past the end is our own fault (DT_CHECK), but of a file,
-// which a reader names, it is the file's: RunFileError.
+// ByteWriter and ByteReader turn values into bytes and back, in host byte order, for messages between the ranks of one
+// program and for parts of files.  Reading past the end is a bug (DT_CHECK), except for a reader that was given a
+// file's name: it throws RunFileError, for the file is damaged.
 //
 //   struct Failure {
 //     int rank = 0;
@@ -32,7 +32,7 @@ class ByteWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
-  // The length first.
+  // Writes the length, then the text.
   void Text(std::string_view text) {
     Value<uint64_t>(text.size());
     bytes_.append(text);
@@ -42,8 +42,8 @@ class ByteWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     Text({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
-  // Values of any of these types, a list or a map of them (its length first), or a struct that
-  // names its fields.
+  // Writes values of any of these types: a vector or a map is preceded by its length, and a struct writes the fields
+  // that it names with DTRAIN_FIELDS.
   template <class... T>
   void operator()(const T&... values) {
     (Write(values), ...);
@@ -69,7 +69,8 @@ class ByteWriter {
   template <class T>
   void Write(const T& value) {
     if constexpr (requires(T & fields) { fields.Fields(*this); }) {
-      const_cast<T&>(value).Fields(*this);  // one Fields serves both ways; this one only reads
+      // Fields serves both directions; this visitor only reads.
+      const_cast<T&>(value).Fields(*this);
     } else {
       Value(value);
     }
@@ -81,7 +82,7 @@ class ByteWriter {
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}  // borrowed
-  // Of the file `source`.
+  // Reads bytes of the file `source`, which errors name.
   ByteReader(std::string_view bytes, std::string source)
       : rest_(bytes), source_(std::move(source)) {}
 
@@ -102,7 +103,7 @@ class ByteReader {
     if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
-  // What ByteWriter wrote of values of these types.
+  // Reads what ByteWriter wrote for values of these types.
   template <class... T>
   void operator()(T&... values) {
     (Read(values), ...);
@@ -162,7 +163,7 @@ std::string ToBytes(const T&... values) {
   return writer.Take();
 }
 
-// A T that is all of the bytes.
+// Returns the T that takes all of the bytes.
 template <class T>
 T FromBytes(std::string_view bytes) {
   T value;
@@ -172,7 +173,7 @@ T FromBytes(std::string_view bytes) {
   return value;
 }
 
-// The same of a part of the file `source`.  Throws RunFileError where it is none.
+// Does the same for bytes of the file `source`.  Throws RunFileError if they are not exactly one T.
 template <class T>
 T FromFileBytes(std::string_view bytes, const std::string& source) {
   T value;
@@ -184,7 +185,7 @@ T FromFileBytes(std::string_view bytes, const std::string& source) {
 
 }  // namespace dtrain
 
-// In a struct: its fields, for whoever visits them in this order - to write them, or to read them.
+// Lists a struct's fields, in the order in which visitors write or read them.
 #define DTRAIN_FIELDS(...)                                       \
   template <class F>                                             \
   void Fields([[maybe_unused]] F&& field) {                      \

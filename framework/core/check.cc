@@ -22,7 +22,8 @@ CheckFailure::CheckFailure(const char* file, int line, const char* condition) {
 }
 
 CheckFailure::~CheckFailure() {
-  status_line::WipeAtOnce();  // not Aside: whoever fails may be writing
+  // Aside would wait for the terminal's mutex, which this thread may hold.
+  status_line::WipeAtOnce();
   const int rank = check_rank;
   const std::string message = PrintableText(message_.str());
   if (rank >= 0) {

@@ -1,7 +1,7 @@
-// DT_CHECK(condition) << "values";  stops the program when our own reasoning was wrong.
+// DT_CHECK(condition) << "values"; stops the program at a bug.
 //
-// Prints file, line, condition, the message and the rank (SetCheckRank), then aborts.  For the
-// world's faults throw an Error instead (error.h).
+// Prints file, line, condition, the message and the rank (SetCheckRank), then aborts.  For faults of the user, files,
+// peers or the machine throw an Error instead (error.h).
 #pragma once
 
 #include <sstream>

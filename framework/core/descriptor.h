@@ -9,7 +9,7 @@ namespace dtrain {
 
 class Descriptor {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}  // -1: there is none
+  explicit Descriptor(int fd) : fd_(fd) {}  // -1: none
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }

@@ -1,9 +1,8 @@
-// Errors that are the world's fault: a config, a file, a peer, the memory.
+// Errors with causes outside the program: a config, a file, a peer, too little memory.
 //
 // Each carries what went wrong and where, a hint that says what to try (may be empty), and the exit
 // code that the program ends with (README, "Exit codes").  They are thrown as values, caught once
-// in main, and told to the other ranks so that none is left waiting.  Errors that are our own fault
-// use DT_CHECK (check.h).
+// in main, and reported to the other ranks so that none is left waiting.  Bugs of the program use DT_CHECK (check.h).
 #pragma once
 
 #include <stdexcept>
@@ -35,7 +34,7 @@ class Error : public std::runtime_error {
   std::string hint_;
 };
 
-// One class per exit code, so that a catch can name what it handles.
+// One class per exit code lets a catch clause name what it handles.
 template <ExitCode kCode>
 class ErrorOf : public Error {
  public:
@@ -47,20 +46,21 @@ using UsageError = ErrorOf<ExitCode::kUsage>;
 using DataError = ErrorOf<ExitCode::kData>;
 using PeerLostError = ErrorOf<ExitCode::kPeerLost>;
 using DivergedError = ErrorOf<ExitCode::kDiverged>;
-// A file of a run - record, metrics, timeline, lock - or the disk that it lies on.
+// Concerns a file of a run (record, metrics, timeline, lock) or the disk that holds it.
 using RunFileError = ErrorOf<ExitCode::kCheckpoint>;
 using CheckpointError = RunFileError;
 using StalledError = ErrorOf<ExitCode::kStalled>;
 using StoppedError =
-    ErrorOf<ExitCode::kStopped>;  // before there was anything to save (core/stop_request.h)
+    // A stop request came before there was anything to save (core/stop_request.h).
+    ErrorOf<ExitCode::kStopped>;
 
-// A config or a model that does not fit together.  `what` may hold several lines, one per mistake.
+// A config or a model has errors.  `what` may hold several lines, one per error.
 class ConfigError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-// A layer that cannot take the shapes it is given; `what` names the layer and both shapes.
+// A layer cannot take the shapes it is given; `what` names the layer and both shapes.
 class ShapeError : public ConfigError {
  public:
   using ConfigError::ConfigError;

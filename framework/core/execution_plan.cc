@@ -40,7 +40,8 @@ std::vector<int> NodesFrom(const nlohmann::json& array, const std::string& where
   std::vector<int> nodes;
   for (const nlohmann::json& node : array) {
     const bool known = node.is_number_unsigned() && node.get<uint64_t>() < array.size();
-    if (!known) throw ConfigError(where + ": node_of: not a node of each rank, counted from 0");
+    if (!known)
+      throw ConfigError(where + ": node_of: not one node number per rank, counted from 0");
     nodes.push_back(node.get<int>());
   }
   return nodes;
@@ -117,7 +118,7 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
   fields.Schema(kPlanSchema);
   ExecutionPlan plan;
   plan.isa = fields.String("isa");
-  // Plans from before there was a choice do not say it.
+  // Older plans lack these keys.
   if (fields.Has("device")) plan.device = fields.String("device");
   if (fields.Has("gpu")) plan.gpu = fields.String("gpu");
   if (fields.Has("precision")) plan.precision = fields.String("precision");

@@ -1,8 +1,8 @@
-// ExecutionPlan: everything that decides bits.
+// ExecutionPlan holds everything besides seed and config that decides the bits of the result.
 //
 // Two runs with equal plans, seeds and configs end with the same weights, bit for bit.  Rank 0
 // decides the plan, broadcasts it and stores it in the run folder (plan.json) and in every
-// checkpoint; a resumed run compares and says "not bit-equal" where it cannot follow the old one.
+// checkpoint; a resumed run compares the two and reports "not bit-equal" if it cannot follow the old one.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@
 namespace dtrain {
 
 struct ExecutionPlan {
-  std::string device = "cpu";      // that the kernels run on: "cpu", "cuda"
-  std::string gpu;                 // and the libraries' versions: "NVIDIA H200, CUDA 13.0, ..."
+  std::string device = "cpu";      // the kernels' device: "cpu", "cuda"
+  std::string gpu;                 // GPU and library versions: "NVIDIA H200, CUDA 13.0, ..."
   std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
   std::string precision = "fp32";  // of products: "fp32", "tf32", "bf16"
   int threads = 1;                 // compute threads of a rank
-  int workers = 1;                 // the canonical sum has this many terms
+  int workers = 1;                 // terms of the canonical sum
   std::string collective;          // "ordered", "mpi", "ring", ...
-  std::vector<int> node_of;        // of each rank, where the collective goes by nodes; else empty
-  int64_t chunk_bytes = 0;         // piece of a bucket that a collective moves at once
-  std::vector<Range> buckets;      // of the gradient arena, in elements, in the order they are sent
-  // Where the buckets go by measured times: the strategy that they are of, and the seconds that a step
-  // was expected to take with them; of it, to compute, and for the sums one after the other (0 in
-  // plans from before they were kept).
+  // Node of each rank, for a collective that groups ranks by node; else empty.
+  std::vector<int> node_of;
+  int64_t chunk_bytes = 0;     // the part of a bucket that a collective moves at once
+  std::vector<Range> buckets;  // ranges of the gradient arena, in elements, in sending order
+  // These describe buckets that were planned from measured times: the strategy that they were planned for, the expected
+  // seconds of a step with them, and its parts: the seconds of compute and those of the all-reduces one after the
+  // other.  They are 0 in plans of older versions.
   std::string measured_for;
   double predicted_seconds = 0;
   double compute_seconds = 0;
@@ -39,20 +40,20 @@ struct ExecutionPlan {
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;
 };
 
-// Whether kernels of one mean the same in the other: device and precision are the same.
+// True if device and precision are the same, so that a kernel's name means the same in both.
 bool SameKernels(const ExecutionPlan& a, const ExecutionPlan& b);
 
-// Indented JSON that ends with a newline.
+// Returns indented JSON that ends with a newline.
 std::string ToJson(const ExecutionPlan& plan);
 
-// The inverse.  `source` names the text in messages (a path).  Throws ConfigError for text that is
-// not JSON, lacks a key, has an unknown one or a value of the wrong type.
+// Parses what ToJson returns.  `source` names the text in messages (a path).  Throws ConfigError for text that is not
+// JSON, lacks a key, or has an unknown key or a value of the wrong type.
 ExecutionPlan PlanFromJson(std::string_view text, const std::string& source);
 
-// `plan: FILE` of a config.  Throws DataError when the file cannot be read, else as above.
+// Reads the file that a config's `plan: FILE` names.  Throws DataError if it cannot be read, else as PlanFromJson.
 ExecutionPlan ReadPlan(const std::filesystem::path& path);
 
-// What differs, for "not bit-equal" messages: "isa avx512 -> avx2, threads 2 -> 1"; "" when equal.
+// Returns the differences for "not bit-equal" messages: "isa avx512 -> avx2, threads 2 -> 1"; "" for equal plans.
 std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after);
 
 }  // namespace dtrain

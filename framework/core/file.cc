@@ -50,7 +50,7 @@ void WriteAll(int fd, const fs::path& path, std::string_view content) {
   }
 }
 
-// Writes into a pipe or a device.  A pipe without a reader is an error, where open() would wait.
+// Writes into a pipe or a device.  A pipe without a reader is an error; a blocking open() would wait.
 void WriteInto(const fs::path& path, std::string_view content) {
   const Descriptor fd(OpenOrThrow(path, O_WRONLY | O_NONBLOCK, "write"));
   ::fcntl(fd.get(), F_SETFL, O_WRONLY);
@@ -66,7 +66,7 @@ const char* KindOf(mode_t mode) {
   return S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-// Reads a file or, where `pipes` says so, a pipe, which is never waited for in open().
+// Reads a file or, if `pipes` is true, a pipe; open() never blocks.
 class Input {
  public:
   Input(const fs::path& path, bool pipes)
@@ -82,15 +82,15 @@ class Input {
   std::string ReadAll(std::optional<size_t> most) const {
     const Nanos end = WallNow() + FromSeconds(kTextSeconds);
     std::string content;
-    char piece[1 << 16];
+    char chunk[1 << 16];
     while (true) {
       if (is_pipe_) AwaitBytes(end);
-      const ssize_t bytes = ::read(fd_.get(), piece, sizeof(piece));
+      const ssize_t bytes = ::read(fd_.get(), chunk, sizeof(chunk));
       if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (bytes < 0) Refuse(std::strerror(errno));
       if (bytes == 0) return content;
-      content.append(piece, static_cast<size_t>(bytes));
-      if (most && content.size() > *most) Refuse("it is longer than 1 MB, so it is no such text");
+      content.append(chunk, static_cast<size_t>(bytes));
+      if (most && content.size() > *most) Refuse("it is longer than 1 MB");
     }
   }
 
@@ -114,7 +114,8 @@ class Input {
 // Follows links to the file that is to be replaced.
 fs::path BehindLinks(const fs::path& path) {
   std::error_code error;
-  fs::path behind = path;  // a link may lead to where nothing is so far
+  // A link's target need not exist yet.
+  fs::path behind = path;
   for (int links = 0; fs::is_symlink(behind, error); ++links) {
     if (links == 40) ThrowErrno("write", path, ELOOP);
     behind = behind.parent_path() / fs::read_symlink(behind, error);
@@ -127,8 +128,9 @@ void Rename(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) ThrowErrno("rename to", to, errno);
 }
 
-// FileBeside makes a file beside `path`, of a name that nothing had: in a folder of the user's any other may be his.
-// The file is removed unless it was published.  Afterwards its name may be that of another process's file.
+// FileBeside creates a file in the folder of `path` under a name that was free: any existing file of a user's folder
+// may be the user's.  The destructor removes the file unless it was published; a published name may already belong to
+// another process's file.
 class FileBeside : public Descriptor {
  public:
   explicit FileBeside(const fs::path& path) : FileBeside(path, Create(path)) {}
@@ -186,7 +188,8 @@ int CreateFile(const fs::path& path) {
   if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
     RefuseKind(path, status.st_mode);
   }
-  ::unlink(path.c_str());  // where that fails, so does what follows
+  // If this fails, so does open().
+  ::unlink(path.c_str());
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (fd < 0) ThrowErrno("write", path, errno);
   return fd;

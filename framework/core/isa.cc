@@ -26,7 +26,7 @@ Isa Detect() {
   return Isa::kBaseline;
 }
 
-// oneDNN's names: SSE41, AVX, AVX2, AVX2_VNNI, AVX512_CORE..., ALL or DEFAULT.
+// Reads oneDNN's names: SSE41, AVX, AVX2, AVX2_VNNI, AVX512_CORE..., ALL or DEFAULT.
 Isa Cap() {
   const char* text = std::getenv("ONEDNN_MAX_CPU_ISA");
   if (text == nullptr) text = std::getenv("DNNL_MAX_CPU_ISA");
@@ -39,7 +39,7 @@ Isa Cap() {
 
 #if defined(__x86_64__) && defined(__linux__)
 
-// Leaf 7: EDX bits 22 (amx_bf16) and 24 (amx_tile); its subleaf 1: EAX bit 5 (avx512_bf16).
+// CPUID leaf 7 reports these: EDX bit 22 is amx_bf16, bit 24 amx_tile; EAX bit 5 of subleaf 1 is avx512_bf16.
 bool CpuHasAmx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
@@ -47,7 +47,7 @@ bool CpuHasAmx() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) != 0;
 }
 
-// Tile registers are memory that the kernel keeps for a process only where it asks for them.
+// Linux saves the tile registers of a process only after it has requested permission.
 bool KernelGrantsTiles() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;               // XFEATURE_XTILEDATA

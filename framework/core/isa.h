@@ -1,39 +1,40 @@
-// Which instruction set our own hot loops use, chosen at run time, and whether there is AMX.
+// The instruction set that this program's own hot loops use, chosen at run time, and the check for AMX.
 //
 // A source whose name ends in _isa.cc is compiled once per set, each time into the namespace
-// DTRAIN_ISA_NS, and DTRAIN_ISA_SELECT calls the one that a device asks for.  There is no
-// -march=native anywhere: one binary serves a whole cluster.
+// DTRAIN_ISA_NS, and DTRAIN_ISA_SELECT calls the one for the device's set.  Nothing is compiled with -march=native: one
+// binary serves a whole cluster.
 #pragma once
 
 #include <string>
 
 namespace dtrain {
 
-enum class Isa { kBaseline, kAvx, kAvx2, kAvx512 };  // kAvx2 includes FMA; kAvx512 is F+VL+DQ+BW
+// KAvx2 includes FMA; kAvx512 means F, VL, DQ and BW.
+enum class Isa { kBaseline, kAvx, kAvx2, kAvx512 };
 
-// The best set of this CPU, capped by ONEDNN_MAX_CPU_ISA (oneDNN's own variable, so that one
-// setting caps both).  Constant during a process.
+// Returns the best set of this CPU, capped by ONEDNN_MAX_CPU_ISA (oneDNN's own variable, so that one setting caps
+// both).  Constant during a process.
 Isa CpuIsa();
 
 std::string IsaName(Isa isa);  // "baseline", "avx", "avx2", "avx512"
 
-// Whether this process may use AMX, the matrix unit of recent Intel CPUs, for bf16 products: the
-// CPU has these and AVX-512's conversions, the instruction set is not capped below, and the kernel
-// has granted the tiles, for which the first call asks.  Our own kernels need less than oneDNN's
-// (onednn.h): no CPUID leaf that describes the tiles.  Constant during a process.
+// True if this process may use AMX, the matrix unit of recent Intel CPUs, for bf16 products: the CPU has AMX for bf16
+// and AVX-512's bf16 conversions, ONEDNN_MAX_CPU_ISA does not cap the set below, and Linux has granted the tile
+// registers, which the first call requests.  Our kernels need less than oneDNN's (onednn.h): they do not read the CPUID
+// leaf that describes the tiles.  Constant during a process.
 bool AmxAvailable();
 
-// Why not: "the CPU has no AMX"; "" where AmxAvailable().
+// Returns the reason why not: "the CPU has no AMX with bf16"; "" if AmxAvailable().
 std::string WhyNoAmx();
 
 }  // namespace dtrain
 
-// Reaches functions of _isa.cc sources, which exist once per instruction set (see above).
+// Declares and calls functions of _isa.cc sources, which exist once per instruction set (see above).
 //
 //   DTRAIN_ISA_DECLARE(void, AddOne, (float* p, int64_t count))       beside the other declarations
 //   DTRAIN_ISA_SELECT(isa, AddOne)(p, count)                          the call
 //
-// The set comes from Device::isa, which a test may lower below CpuIsa() but never raise above it.
+// The set is Device::isa, which a test may lower below CpuIsa() but never raise above it.
 #define DTRAIN_ISA_DECLARE(result, name, parameters) \
   namespace isa_baseline {                           \
   result name parameters;                            \

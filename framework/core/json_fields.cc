@@ -13,7 +13,8 @@
 namespace dtrain {
 namespace {
 
-// Of bytes, values or samples: no machine has more, and thousands of them have a sum.
+// Counts of bytes, values or samples stay below this on any machine, and thousands of them can be added without
+// overflow.
 constexpr int64_t kMostCount = 1'000'000'000'000'000;
 
 [[noreturn]] void Wrong(const std::string& where, const std::string& key, const char* what) {

@@ -1,9 +1,8 @@
-// Range, a piece of a flat arena, and ArenaLayout: where each parameter (or state vector) lies in
-// its arena.
+// Range is a contiguous part of a flat arena; ArenaLayout holds the Range of each parameter (or state vector).
 //
 // Weights, gradients and solver vectors share one layout: parameters in the order in which the
 // backward pass finishes their gradients, without gaps, so that a fusion bucket or a server shard
-// is one Range of all of them.  Inside a parameter the order is plain (PyTorch's).
+// is one Range of all of them.  Inside a parameter the order is row-major, as in PyTorch.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 
 namespace dtrain {
 
-// A contiguous piece of a flat arena, in elements: [begin, end).
+// A contiguous part of a flat arena, in elements: [begin, end).
 //
 // Fusion buckets, server shards and solver updates all work on Ranges of the weight and
 // gradient arenas, never on single parameters.
@@ -30,11 +29,11 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// Piece `index` of `pieces` equal parts of `range`; the first (size % pieces) parts are one longer.
-// The parts cover the range without gaps or overlaps, in order.
-inline Range SplitEvenly(const Range& range, int64_t pieces, int64_t index) {
-  const int64_t base = range.size() / pieces;
-  const int64_t longer = range.size() % pieces;
+// Returns part `index` of `parts` equal parts of `range`; the first (size % parts) parts are one longer.  The parts
+// cover the range without gaps or overlaps, in order.
+inline Range SplitEvenly(const Range& range, int64_t parts, int64_t index) {
+  const int64_t base = range.size() / parts;
+  const int64_t longer = range.size() % parts;
   const int64_t begin = range.begin + index * base + std::min(index, longer);
   return {begin, begin + base + (index < longer ? 1 : 0)};
 }
@@ -44,18 +43,18 @@ struct ArenaEntry {
   std::vector<int64_t> shape;
   Range range;  // elements
   bool weight_decay = true;
-  double lr_factor = 1;  // multiplies the learning rate; 0: the parameter, or state, stays as it is
+  double lr_factor = 1;  // multiplies the learning rate; 0: frozen
   DTRAIN_FIELDS(name, shape, range, weight_decay, lr_factor)
 };
 
 struct ArenaLayout {
-  std::vector<ArenaEntry> entries;  // by range
+  std::vector<ArenaEntry> entries;  // sorted by range
   int64_t size() const { return entries.empty() ? 0 : entries.back().range.end; }
   DTRAIN_FIELDS(entries)
 };
 
-// Calls work(part, lr_factor) for the parts of `range` whose entries have one factor, in order.  A part as long as
-// neighbours go on with the same factor; parts may begin and end inside a parameter.
+// Calls work(part, lr_factor) for consecutive parts of `range` with one factor each.  A part spans all neighbouring
+// entries of equal factor; it may begin and end inside a parameter.
 template <class Work>
 void ForEachFactor(const ArenaLayout& layout, Range range, const Work& work) {
   const auto& entries = layout.entries;
@@ -74,7 +73,7 @@ void ForEachFactor(const ArenaLayout& layout, Range range, const Work& work) {
   }
 }
 
-// to = from where nothing may move (factor 0: what is frozen), for two arenas of the layout.
+// Copies the frozen entries (factor 0) from one arena of the layout to another.
 inline void CopyFrozen(const ArenaLayout& layout, const float* from, float* to) {
   ForEachFactor(layout, {0, layout.size()}, [&](Range part, double factor) {
     if (factor == 0) std::copy_n(from + part.begin, part.size(), to + part.begin);

@@ -17,7 +17,7 @@
 namespace dtrain {
 namespace {
 
-// True where others than this user may open the file, so that a lock on it says nothing.
+// True if other users may open the file, so that a lock on it proves nothing.
 bool OthersMayOpen(int fd) {
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return false;
@@ -72,15 +72,16 @@ bool LockFile::IsThere() const {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// Two processes of the same user that do this at one moment could miss each other's new file: there is no way to
-// rename over a file only while it is still this one.  It happens at most once, on the first start after an update.
+// Two processes of the same user that replace the file at the same moment could miss each other's new file: rename()
+// cannot be made conditional on the file that it replaces.  That can happen at most once, on the first start after an
+// update.
 bool LockFile::Replace() {
   if (replaced_ || !OthersMayOpen(fd_)) return false;
   replaced_ = true;
   const std::string made = fmt::format("{}.{}", path_.string(), ::getpid());
   const int fd = ::open(made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return false;
-  // Some file systems have one owner or one mode for all files.
+  // Some file systems give all files one owner or one mode.
   const bool is_better = !OthersMayOpen(fd);
   if (is_better && IsThere() && ::rename(made.c_str(), path_.c_str()) == 0) {
     ::close(std::exchange(fd_, fd));
@@ -89,7 +90,7 @@ bool LockFile::Replace() {
   ::close(fd);
   ::unlink(made.c_str());
   if (IsThere()) return false;
-  OpenAgain();  // somebody else has replaced it
+  OpenAgain();  // another process has replaced it
   return true;
 }
 

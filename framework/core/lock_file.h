@@ -1,8 +1,9 @@
-// LockFile: flock(2) on a file that nobody but its owner can open.
+// LockFile is flock(2) on a file that only its owner can open.
 //
-// flock needs no right but to open, so who can only read a lock file can keep its owner waiting.  A lock file is
-// therefore made with mode 0600.  One that others may open, as programs before December 2026 made them, is replaced
-// by a new file: somebody may have opened the old one already, and what he locks is then nobody's any more.
+// flock needs no right but to open the file, so a user who can only read a lock file could keep its owner waiting.  A
+// lock file is therefore created with mode 0600.  A lock file that others may open, as versions before December 2026
+// made them, is replaced by a new file: another user may have opened the old one already, and a lock on that one then
+// has no effect.
 #pragma once
 
 #include <sys/file.h>
@@ -16,24 +17,26 @@ class LockFile {
  public:
   using Flock = int (*)(int, int);
 
-  // Opens the file, or makes it.  `flock` is there for tests.  Throws RunFileError
-  // "cannot open PATH: reason", as the others do that open it.
+  // Opens or creates the file.  Tests replace `flock`.  Throws RunFileError "cannot open PATH: reason", as do the other
+  // members that open it.
   explicit LockFile(std::filesystem::path path, Flock flock = ::flock);
-  ~LockFile();  // ends the lock; the file stays, unless Remove was called while it was locked
+  // Releases the lock; the file stays, unless Remove was called while it was locked.
+  ~LockFile();
   LockFile(LockFile&& other) noexcept;
   LockFile& operator=(LockFile&&) = delete;
 
   enum class Answer { kLocked, kHeld, kNoLocks };
-  // Takes the lock, without waiting.  kHeld: another process has it; kNoLocks: the file system has none (see `errno`).
-  // The file that is locked has the name; where others may open it, a new one is locked instead.
+  // Takes the lock, without waiting.  kHeld: another process has it; kNoLocks: the file system does not support locks
+  // (see `errno`).  A locked file is the one at path(): if others may open the existing one, a new one is locked
+  // instead.
   Answer Take();
-  // Puts a new file in the place of one that others may open, whoever holds that.  False where nobody else may, where a
-  // new one would be no better or cannot be made, and the second time.
+  // Replaces a file that others may open by a new one, even if the old one is locked.  Returns false if only the owner
+  // may open it, if a new file would be no better or cannot be created, and on a second call.
   bool Replace();
-  // True while the file has its name, which its holder takes away at the end.
+  // True while path() still names the open file; its holder removes the name when it ends.
   bool IsThere() const;
-  void OpenAgain();  // opens what has the name now
-  // Takes the name away, if it is still this file's.  REQUIRES: it is locked.
+  void OpenAgain();  // opens the file that has the name now
+  // Removes the file if path() still names it.  REQUIRES: it is locked.
   void Remove();
 
   int fd() const { return fd_; }

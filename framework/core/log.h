@@ -1,7 +1,7 @@
-// Logging to stderr: one line a message, with the rank in front when there are several.
+// Logs to stderr: one line per message, with the rank in front if there are several.
 //
-// Results go to stdout, everything else here.  Control characters of a message are shown (printable.h).  The
-// formatting library behind it (spdlog) stays out of this header.  Safe from any thread.
+// Results go to stdout, everything else here.  Control characters of a message are made visible (printable.h).  The
+// header does not include the formatting library (spdlog).  All functions are thread-safe.
 #pragma once
 
 #include <string>
@@ -13,9 +13,10 @@ namespace dtrain::log {
 
 enum class Level { kDebug, kInfo, kWarning, kError };
 
-void SetLevel(Level level);         // default kInfo
-Level GetLevel();                   // the least that is shown
-void SetRank(int rank, int ranks);  // ranks other than 0 then say who they are; 1 rank says nothing
+void SetLevel(Level level);  // default kInfo
+Level GetLevel();            // messages below it are not shown
+// Prefixes messages with "[rank N] " if there are several ranks.
+void SetRank(int rank, int ranks);
 void Write(Level level, std::string_view text);
 
 template <class... Args>

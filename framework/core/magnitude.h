@@ -1,5 +1,5 @@
-// The magnitude of a float as an integer that orders as it does: |a| < |b| is Magnitude(a) <
-// Magnitude(b).  Infinity is above all numbers, NaN above infinity.
+// The magnitude of a float as an integer with the same order: |a| < |b| is Magnitude(a) < Magnitude(b).  Infinity is
+// above all numbers, NaN above infinity.
 #pragma once
 
 #include <bit>

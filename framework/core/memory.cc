@@ -35,7 +35,7 @@ void RequireMemory(size_t bytes) {
 
 }  // namespace dtrain
 
-// The sanitizers have their own, and a program may.
+// The sanitizers have their own operators; `weak` lets a program define its own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 [[gnu::weak]] void* operator new(size_t bytes) {
   if (void* const memory = std::malloc(std::max<size_t>(bytes, 1))) return memory;

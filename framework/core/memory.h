@@ -1,4 +1,4 @@
-// Memory that is not there: the error says what wanted how much.
+// Errors for failed allocations: they name the size and its purpose.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace dtrain {
 
 class NoMemoryError : public UsageError {
  public:
-  // `bytes` 0: nobody knows how many.  `what`: who wanted them, "data set cifar10"; "" where that is
-  // not known yet (WithMemoryFor).
+  // `bytes` is 0 if the size is unknown.  `what` is the purpose, "data set cifar10"; "" if it is added later
+  // (WithMemoryFor).
   explicit NoMemoryError(size_t bytes, const std::string& what = "");
   size_t bytes() const { return bytes_; }
   const std::string& what_for() const { return what_for_; }
@@ -23,7 +23,7 @@ class NoMemoryError : public UsageError {
   std::string what_for_;
 };
 
-// What `operator new` of this program throws.
+// This program's `operator new` throws it.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(size_t bytes) : bytes_(bytes) {}
@@ -33,14 +33,14 @@ class OutOfMemory : public std::bad_alloc {
   size_t bytes_;
 };
 
-// The same as an error that can be told.
+// Converts to an error with a message for the user.
 NoMemoryError ToError(const std::bad_alloc& error);
 
-// Throws NoMemoryError when the system would not grant `bytes` more.  They are not kept: it is asked
-// before a library is called that dies when it gets none.
+// Throws NoMemoryError if the system would not grant `bytes` more.  They are freed at once: the check precedes calls to
+// libraries that abort when an allocation fails.
 void RequireMemory(size_t bytes);
 
-// Returns work(); an error about memory within it says what it was for, the innermost counts.
+// Returns work(); adds `what` to a memory error that work() throws, unless an inner call named its purpose.
 template <class Work>
 auto WithMemoryFor(const std::string& what, Work&& work) -> decltype(work()) {
   try {

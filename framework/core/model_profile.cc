@@ -60,7 +60,7 @@ SumProfile SumsFrom(const nlohmann::json& json, const std::string& where) {
     sums.times.push_back({time.Count("bytes"), time.Amount("seconds")});
     time.RejectOthers();
     if (i > 0 && sums.times[i].bytes <= sums.times[i - 1].bytes) {
-      throw ConfigError(time.where() + ": bytes: no more than those of the time before");
+      throw ConfigError(time.where() + ": bytes: not above those of the entry before");
     }
   }
   fields.RejectOthers();

@@ -1,4 +1,4 @@
-// ModelProfile: what a planner or simulator knows of a model, without the net.
+// ModelProfile: sizes and times of a model's layers, for planners and simulators that have no net.
 //
 // Measured by `dtrain time --profile FILE`, or by a run that plans by time, which leaves it in its
 // folder (profile.json); read by `dtrain simulate`, `dtrain plan` and `strategy.profile: FILE`.
@@ -16,28 +16,28 @@ namespace dtrain {
 struct LayerProfile {
   std::string name;
   int64_t params = 0;          // learnable values
-  int64_t bytes = 0;           // of their gradients, as sent
+  int64_t bytes = 0;           // bytes of their gradients, as sent
   double forward_seconds = 0;  // one pass over `batch` samples
   double backward_seconds = 0;
   double flops = 0;  // forward and backward, one pass
-  // When its gradient is there, in seconds since the step began, at the slowest worker, where
-  // cluster.slowdown slows down none.  Absent where nobody has measured it, and for layers without
-  // parameters.
+  // Seconds from the begin of the step until the layer's gradient is ready, at the slowest worker and without the
+  // effect of cluster.slowdown.  Absent if it was not measured, and for layers without parameters.
   std::optional<double> ready_seconds = {};
 
   friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
 };
 
-// T(M) as it was measured: how long the sum of so many bytes over all workers takes.
+// Measured T(M): the seconds that the all-reduce of M bytes over all workers takes.
 struct SumProfile {
   struct Time {
     int64_t bytes = 0;
     double seconds = 0;
     friend bool operator==(const Time&, const Time&) = default;
   };
-  std::string by;  // the collective, or of what a compressor selects "topk 0.01 by gather"
+  // The collective, or "topk 0.01 by gather" for a compressor's selection.
+  std::string by;
   int workers = 0;
-  std::vector<Time> times;  // by bytes, ascending
+  std::vector<Time> times;  // ascending by bytes
 
   friend bool operator==(const SumProfile&, const SumProfile&) = default;
 };
@@ -48,7 +48,7 @@ struct ModelProfile {
   int64_t batch = 0;   // samples a pass
   int threads = 1;
   std::vector<LayerProfile> layers;   // in forward order
-  std::vector<SumProfile> sums = {};  // where ranks were there to measure them
+  std::vector<SumProfile> sums = {};  // empty without several ranks to measure
 
   int64_t params() const;
   int64_t bytes() const;
@@ -58,15 +58,15 @@ struct ModelProfile {
   friend bool operator==(const ModelProfile&, const ModelProfile&) = default;
 };
 
-// Indented JSON that ends with a newline.
+// Returns indented JSON that ends with a newline.
 std::string ToJson(const ModelProfile& profile);
 
-// The inverse.  `source` names the text in messages.  Throws ConfigError for text that is not JSON,
-// lacks a key, has an unknown one, a value of the wrong type or a negative one, or where the bytes
-// of T(M) do not ascend.
+// Parses what ToJson returns.  `source` names the text in messages.  Throws ConfigError for text that is not JSON,
+// lacks a key, has an unknown key, or a value that is negative or of the wrong type, or if the bytes of T(M) do not
+// ascend.
 ModelProfile ProfileFromJson(std::string_view text, const std::string& source);
 
-// Throws DataError when the file cannot be read, else as above.
+// Throws DataError if the file cannot be read, else as ProfileFromJson.
 ModelProfile ReadProfile(const std::filesystem::path& path);
 
 }  // namespace dtrain

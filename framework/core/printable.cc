@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-// Unicode's class Cc.
+// True for Unicode's class Cc.
 bool IsControl(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
 void AppendCharacter(std::string_view character, std::string_view kept, std::string& shown) {
@@ -22,7 +22,7 @@ void AppendCharacter(std::string_view character, std::string_view kept, std::str
   }
 }
 
-// All but the controls of `kept`.
+// Makes control characters visible, except those in `kept`.
 std::string Shown(std::string_view text, std::string_view kept) {
   std::string shown;
   shown.reserve(text.size());
@@ -38,7 +38,7 @@ std::string Shown(std::string_view text, std::string_view kept) {
   return shown;
 }
 
-// How many bytes at its end are the begin of a character, at most three.
+// Returns the number of bytes, at most three, of an incomplete character at the end.
 size_t BegunBytes(std::string_view text) {
   for (size_t bytes = 1; bytes <= 3 && bytes <= text.size(); ++bytes) {
     if (IsBegunCharacter(text.substr(text.size() - bytes))) return bytes;
@@ -58,7 +58,7 @@ PrintableOutput::~PrintableOutput() {
   const std::string shown = PrintableText(begun_);
   to_->sputn(shown.data(), static_cast<std::streamsize>(shown.size()));
   const auto state = out_.rdstate();
-  out_.rdbuf(to_);  // which forgets that a write failed
+  out_.rdbuf(to_);  // this call clears the error state
   out_.setstate(state);
 }
 

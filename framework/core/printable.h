@@ -1,9 +1,9 @@
-// Text from outside, as a terminal may get it.
+// Makes foreign text safe to print on a terminal.
 //
-// A name in a file, a folder or a message of somebody else may hold control characters, which would move the
-// cursor, change colours or answer for the user.  They are shown as JSON writes them, \u001b, so that what is JSON
-// stays the same JSON; a byte that is no UTF-8 becomes \xff.  The log and standard output do this to all of their
-// text (log.h, PrintableOutput), into a pipe or a file as well: nobody calls it where a name is printed.
+// A name in a file, a folder or another program's message may hold control characters, which would move the cursor,
+// change colours or answer for the user.  They are shown as JSON writes them, \u001b, so that JSON stays the same JSON;
+// a byte that is no UTF-8 becomes \xff.  The log and standard output apply this to all of their text (log.h,
+// PrintableOutput), also when they are a pipe or a file, so code that prints a name need not call it.
 #pragma once
 
 #include <ostream>
@@ -13,20 +13,20 @@
 
 namespace dtrain {
 
-// A name or another part of a line: every control character (Unicode's class Cc) is shown.
+// Returns a name or another part of a line with every control character (Unicode's class Cc) made visible.
 std::string Printable(std::string_view text);
 
-// Lines of text: all but the line feed and the tab.
+// Does the same for lines of text, keeping line feeds and tabs.
 std::string PrintableText(std::string_view text);
 
-// The text of a JSON value.  A name may hold bytes that are no UTF-8: they are replaced, where nlohmann's own dump
-// would throw.
+// Returns a JSON value as text.  Bytes that are no UTF-8 are replaced; nlohmann's own dump would throw.
 template <class Json>
 std::string JsonText(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// While it lives, what is written to `out` is PrintableText.  Nothing is kept back but the begin of a character.
+// While it lives, all text written to `out` passes through PrintableText.  It buffers nothing but an incomplete UTF-8
+// character.
 class PrintableOutput : public std::streambuf {
  public:
   explicit PrintableOutput(std::ostream& out);
@@ -43,7 +43,7 @@ class PrintableOutput : public std::streambuf {
 
   std::ostream& out_;
   std::streambuf* const to_;
-  std::string begun_;  // of a character whose other bytes are to come
+  std::string begun_;  // the first bytes of an incomplete character
 };
 
 }  // namespace dtrain

@@ -44,7 +44,7 @@ void LocateOwnMpi() {
       {"PMIX_PKGDATADIR", bundle / "share/pmix"},
   };
   for (const auto& [name, place] : places) ::setenv(name, place.c_str(), 1);
-  ::setenv("HWLOC_HIDE_ERRORS", "2", 0);  // it complains where /sys is not mounted
+  ::setenv("HWLOC_HIDE_ERRORS", "2", 0);  // hwloc complains if /sys is not mounted
 }
 
 std::string SourceRevision() { return DTRAIN_REVISION; }

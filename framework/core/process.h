@@ -1,4 +1,4 @@
-// What this process knows of itself: where it runs, and which source it was built from.
+// Facts about this process: where it runs, and which source it was built from.
 #pragma once
 
 #include <filesystem>
@@ -6,28 +6,28 @@
 
 namespace dtrain {
 
-std::string HostName();  // of the machine
+std::string HostName();  // the machine's name
 
-// The program that runs.  Throws std::filesystem::filesystem_error where the system does not tell.
+// Returns the running executable.  Throws std::filesystem::filesystem_error if the system does not reveal it.
 std::filesystem::path ProgramFile();
-std::filesystem::path ProgramFolder();  // of it; empty where the system does not tell
+std::filesystem::path ProgramFolder();  // its folder; empty if unknown
 
-// The bundle (tools/bundle.sh) whose program this is; empty where the program lies in none.
+// Returns the bundle (tools/bundle.sh) that contains this program; empty if there is none.
 std::filesystem::path BundleFolder();
 
-// Where `cmake --install` puts configs and the CUDA module of this program: share/dtrain and lib/dtrain, seen from
-// bin.  They need not be there.
+// Return the folders into which `cmake --install` puts the configs and the CUDA module: share/dtrain and lib/dtrain,
+// relative to bin.  They may be missing.
 std::filesystem::path SharedFolder();
 std::filesystem::path LibraryFolder();
 
-// In a bundle: Open MPI, whose libraries the program has from there, takes its plugins and texts from
-// there too, whatever the environment said before, since both must be of one build.  Sets variables
-// of the environment: call it before MPI and before other threads start.
+// In a bundle, makes Open MPI take its plugins and texts from the bundle too, whatever the environment says, since they
+// must be of the same build as its libraries.  Sets environment variables: call it before MPI and before other threads
+// start.
 void LocateOwnMpi();
 
 std::string SourceRevision();  // git's short commit, with "+" after uncommitted changes; "unknown"
 std::string Version();         // "0.1.0"
-// "0.1.0 (1a2b3c4)"; the version alone where no revision is known, as in an unpacked archive.
+// Returns "0.1.0 (1a2b3c4)", or only the version if the revision is unknown, as in an unpacked archive.
 std::string VersionAndRevision();
 
 }  // namespace dtrain

@@ -26,7 +26,8 @@ struct ProcessStat {
   uint64_t born = 0;
 };
 
-// proc(5): "pid (name) state ...", with the start in field 22.  The name may hold blanks and brackets.
+// Reads /proc/PID/stat, proc(5): "pid (name) state ...", with the start time in field 22.  The name may hold blanks and
+// brackets.
 std::optional<ProcessStat> StatOf(int64_t pid) {
   std::ifstream in(fmt::format("/proc/{}/stat", pid), std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -58,7 +59,7 @@ std::string FirstLine(const char* path) {
 
 std::optional<ProcessIdentity> IdentityOfThisProcess() {
   const int64_t pid = ::getpid();
-  // A /proc of another namespace tells of other processes under these numbers.
+  // The /proc of another PID namespace describes other processes under these numbers.
   if (LinkAt("/proc/self") != std::to_string(pid)) return std::nullopt;
   const std::optional<ProcessStat> stat = StatOf(pid);
   const std::string numbers = LinkAt("/proc/self/ns/pid");
@@ -97,7 +98,7 @@ bool HasEnded(const ProcessIdentity& process) {
   if (!comparable || process.pid <= 0) return false;
   if (::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return true;
   const std::optional<ProcessStat> stat = StatOf(process.pid);
-  if (!stat) return false;  // it cannot be looked at
+  if (!stat) return false;  // unknown
   return stat->born != process.born || stat->state == 'Z' || stat->state == 'X';
 }
 

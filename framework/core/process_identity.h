@@ -1,5 +1,5 @@
-// Which process something belongs to, in words that stay true.  A process number alone does not: it is used again,
-// and it is another process's on another machine, after a boot and in another container.
+// ProcessIdentity names a process unambiguously.  A process number alone does not: it is reused, and it names another
+// process on another machine, after a reboot and in another container.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace dtrain {
 struct ProcessIdentity {
   std::string host;
   std::string boot;        // /proc/sys/kernel/random/boot_id
-  std::string namespaces;  // of process numbers and of times, as /proc/self/ns names them
+  std::string namespaces;  // PID and time namespace, as /proc/self/ns names them
   int64_t pid = 0;
-  uint64_t born = 0;  // the process's start, in the kernel's ticks since the boot
+  uint64_t born = 0;  // start time, in clock ticks since the boot
 };
 
-// None where the system does not tell all of it: without /proc, or with that of another namespace.
+// Returns none if the system does not provide all of it: without /proc, or with that of another PID namespace.
 std::optional<ProcessIdentity> IdentityOfThisProcess();
 
-// One line of JSON, and back: none where the text is not whole.
+// Convert to one line of JSON and back; ParseIdentity returns none if the text is incomplete.
 std::string ToText(const ProcessIdentity& process);
 std::optional<ProcessIdentity> ParseIdentity(const std::string& text);
 
-// True only where this process can tell for certain: it runs on the same host, since the same boot and in the same
-// namespaces, and there the process is no more.  A zombie is no more, either.
+// True only if it is certain: this process runs on the same host, in the same boot and the same namespaces, and the
+// process does not exist there.  A zombie counts as ended.
 bool HasEnded(const ProcessIdentity& process);
 
 }  // namespace dtrain

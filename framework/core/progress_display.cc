@@ -67,7 +67,7 @@ std::string WholeSeconds(Nanos time) {
   return seconds < 60 ? fmt::format("{:.0f} s", seconds) : HumanSeconds(seconds);
 }
 
-// With all signals blocked, as the thread begins: those that end the program are for others.
+// The ticker's thread starts with all signals blocked, so that other threads receive those that end the program.
 BusyProgress::BusyProgress(std::string what) : what_(std::move(what)), begin_(WallNow()) {
   display_.Wait(begin_);
   ticker_.emplace([this](Nanos now) {

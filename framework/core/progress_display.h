@@ -1,5 +1,5 @@
-// How a long command shows how far it is: on a terminal by the status line, elsewhere by a line of the log now
-// and then; and who looks after it while the command itself is busy.
+// Shows the progress of a long command: in the status line of a terminal, elsewhere in a log line now and then.
+// BusyProgress does so from a thread while the command itself is busy.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,17 @@ class ProgressDisplay {
   using Parts = std::vector<status_line::Part>;
   using Writer = std::function<void(const Parts&)>;
 
-  // On stderr, as it is when the display is made.
+  // Writes to stderr; whether that is a terminal is decided here.
   ProgressDisplay();
-  // For tests: `rewritten` says whether `writer` gets a line five times a second or one for the log.
+  // For tests: if `rewritten` is true, `writer` gets a status line every 0.2 s, else a log line every 30 s.
   ProgressDisplay(bool rewritten, Writer writer);
 
   bool rewritten() const { return rewritten_; }
-  // Five times a second where the line is rewritten, else every 30 s: a line a minute at least, by whoever asks
-  // now and then.
+  // True if the next line is due: 0.2 s after the last where the line is rewritten, else 30 s, so that a caller that
+  // asks now and then logs at least once a minute.
   bool Due(Nanos now) const;
   void Show(const Parts& parts, Nanos now);
-  // Shown later, as if something were shown now.
+  // Postpones the next line as if one were shown now.
   void Wait(Nanos now) { shown_at_ = now; }
   void Clear();
 
@@ -38,13 +38,13 @@ class ProgressDisplay {
   Nanos shown_at_ = 0;
 };
 
-// Steps a second, smoothed, from how far somebody was at which time.
+// Steps per second, smoothed, from progress measured at successive times.
 class ProgressRate {
  public:
   void Measure(double done, Nanos now);
   void Pause() { measured_at_ = -1; }          // the time until the next Measure does not count
   double per_second() const { return rate_; }  // 0: unknown
-  std::string Left(double steps) const;        // "0:42 left"; "" where nobody can tell (TimeLeft)
+  std::string Left(double steps) const;        // "0:42 left"; "" if unknown (TimeLeft)
 
  private:
   Nanos measured_at_ = -1;
@@ -52,10 +52,10 @@ class ProgressRate {
   double rate_ = 0;
 };
 
-// "35 s", "1:05"
+// Returns "35 s", "1:05".
 std::string WholeSeconds(Nanos time);
 
-// What a command does that cannot say how far it is: "loading data for 35 s", once it has taken a moment.
+// While it lives, shows an activity of unknown length: "loading data for 35 s", once it has taken a second.
 class BusyProgress {
  public:
   explicit BusyProgress(std::string what);

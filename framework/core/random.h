@@ -1,11 +1,11 @@
-// Counted random numbers: every number is a pure function of (seed, purpose, a, b, index).
+// Counter-based random numbers: every number is a pure function of (seed, purpose, a, b, index).
 //
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC
 // 2011, section 3.3).  There is no generator state to save, and shuffling, augmentation and dropout
-// do not depend on the number of workers.  `a` and `b` mean what the purpose says: for kDropout the
-// layer and (step, position in the global batch), for kShuffle the epoch, and so on.
+// do not depend on the number of workers.  The purpose defines `a` and `b`: for kDropout the layer and (step, position
+// in the global batch), for kShuffle the epoch, and so on.
 //
-// What is constexpr, a GPU's kernels call as well: whole numbers, so the same bits everywhere.
+// GPU kernels call the constexpr functions too; these compute with integers and give the same bits everywhere.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ enum class Purpose : uint32_t {
   kHeldOut = 11,        // index = sample
 };
 
-// Philox4x32-10 itself, for the published test vectors.
+// Philox4x32-10 itself; tests compare it with the published test vectors.
 constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53u} * c[0];
@@ -40,14 +40,14 @@ constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::arr
   return c;
 }
 
-// What draws bits is constexpr, which lets a GPU's kernels draw the same ones.
+// The functions that draw bits are constexpr, so that GPU kernels can call them.
 class Random {
  public:
   // The key holds (seed, purpose, a), the counter's upper half holds b, its lower half the index.
   constexpr Random(uint64_t seed, Purpose purpose, uint64_t a = 0, uint64_t b = 0)
       : Random(Mix(Mix(Mix(seed) + static_cast<uint64_t>(purpose)) + a), b) {}
 
-  // Uniform over 32 bits.
+  // Returns 32 uniform bits.
   constexpr uint32_t Bits(uint64_t index) const { return Block(index / 4)[index % 4]; }
   float Uniform(uint64_t index) const;  // [0, 1), 24 bits
   float Uniform(uint64_t index, float low, float high) const;
@@ -61,8 +61,8 @@ class Random {
         {key_[0], key_[1]});
   }
 
-  // What Block() gives Philox beside the block number - its key, and the upper half of its counter
-  // - for loops that compute many blocks at once.
+  // Block()'s other inputs to Philox: its key, and the upper half of its counter.  Loops that compute many blocks at
+  // once use them.
   constexpr std::array<uint32_t, 2> key() const { return {key_[0], key_[1]}; }
   constexpr std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
 

@@ -4,11 +4,10 @@
 //   using LayerRegistry = Registry<LayerEntry>;
 //   static const bool registered = LayerRegistry::Add("relu", LayerEntry{...});
 //
-// What is registered has a macro of one line for it: DTRAIN_LAYER, DTRAIN_SOLVER, ...  A name that
-// two source files register stops the program at its start, naming both.  Looking up an unknown
-// name throws UsageError listing the known ones with the nearest first.
-// Iteration is in name order.  Static libraries would drop objects that nobody names, so CMake
-// links these as OBJECT libraries.
+// Each kind has a one-line macro to register its members: DTRAIN_LAYER, DTRAIN_SOLVER, ... A name that two source files
+// register stops the program at its start, naming both.  Looking up an unknown name throws UsageError listing the known
+// ones with the nearest first.  Iteration is in name order.  Static libraries would drop objects that nothing
+// references, so CMake links these as OBJECT libraries.
 #pragma once
 
 #include <cstdio>
@@ -23,7 +22,7 @@
 
 namespace dtrain {
 
-// Before main there is nobody to catch an exception.
+// No caller could catch an exception before main.
 [[noreturn]] inline void StopForTwoOfOneName(const std::string& name, const char* first,
                                              const char* second) {
   std::fprintf(stderr, "'%s' is registered twice: in %s and in %s\n", name.c_str(), first, second);
@@ -45,7 +44,7 @@ class Registry {
     return it == Entries().end() ? nullptr : &it->second;
   }
 
-  // `kind` is the word for the message, as in: unknown layer 'rellu'.
+  // `kind` is the noun of the message: unknown layer 'rellu'.
   static const Entry& Get(const std::string& kind, const std::string& name) {
     if (const Entry* entry = Find(name)) return *entry;
     throw UsageError("unknown " + kind + " '" + name + "'", SuggestName(name, Names()));
@@ -64,7 +63,7 @@ class Registry {
     static std::map<std::string, Entry> entries;
     return entries;
   }
-  static std::map<std::string, const char*>& Files() {  // that registered each name
+  static std::map<std::string, const char*>& Files() {  // the source file of each name
     static std::map<std::string, const char*> files;
     return files;
   }

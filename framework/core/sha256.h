@@ -15,7 +15,7 @@ class Sha256 {
   void Update(const void* data, size_t bytes);
   void Update(std::string_view text) { Update(text.data(), text.size()); }
   std::string HexDigest();          // ends the computation; 64 lower-case digits
-  std::string DigestSoFar() const;  // the same of the bytes so far; more may follow
+  std::string DigestSoFar() const;  // digest of the bytes so far; more may follow
 
   static std::string Of(std::string_view text);
 

@@ -14,15 +14,15 @@ namespace {
 constexpr uint32_t kSign = 0x80000000U;
 constexpr uint32_t kInfinity = 0x7f800000U;
 
-// Both directions of a format, of magnitudes: the sign is put back by the caller.
+// Each format converts magnitudes in both directions; the caller restores the sign.
 struct Fp16 {
   static constexpr uint32_t kLargest = 0x7bff;
   static constexpr uint32_t kOverflow = 0x477ff000U;  // 65520, half-way to 65536
   static constexpr uint32_t kNormal = 0x38800000U;    // 2^-14
   static constexpr uint32_t kBias = (127U - 15U) << 23;
 
-  // Below 2^-14 the places of fp16 are multiples of 2^-24, which is what the last place of a float in
-  // [0.5, 1) is worth: adding 0.5 rounds.
+  // Below 2^-14, fp16 numbers are multiples of 2^-24, which is the last place of a float in [0.5, 1): adding 0.5
+  // rounds.
   static uint32_t Encode(uint32_t bits) {
     const uint32_t normal = (bits - kBias + 0xfffU + ((bits >> 13) & 1U)) >> 13;
     const float shifted = std::bit_cast<float>(bits) + 0.5F;
@@ -63,7 +63,7 @@ float DecodeOne(uint16_t half) {
   return std::bit_cast<float>(Format::Decode(word & 0x7fffU) | ((word & 0x8000U) << 16));
 }
 
-// Calls work(Format()).
+// Calls work() with an object of the format's class.
 template <class Work>
 void With(Wire wire, const Work& work) {
   DT_CHECK(wire != Wire::kFp32) << "not of 16 bits";
@@ -111,8 +111,8 @@ void EncodeRounding(Wire wire, uint16_t* to, float* values, float* errors, int64
   });
 }
 
-// Float i ends where the values from i on begin, or before, so going up overwrites none that is still to be
-// read; in blocks that are copied first, so that the loop can be one over vectors.
+// Float i ends at or before the 16-bit value i + 1, so an ascending loop overwrites no value that is still to be read.
+// Blocks are copied first, so that the loop can be vectorised.
 void DecodeInPlace(Wire wire, float* memory, int64_t n) {
   constexpr int64_t kBlock = 256;
   std::array<uint16_t, kBlock> block;

@@ -1,42 +1,39 @@
-// Floats of 16 bits: how values are rounded before they travel, and come back.
+// 16-bit floats: values are rounded to them before they are sent, and converted back.
 //
 //   fp16  5 bits of exponent, 10 of fraction: 2^-24 (below 2^-14 with fewer digits) to 65504
 //   bf16  8 bits of exponent, 7 of fraction: the range of fp32
 //
-// To nearest, ties to even.  A finite value never becomes infinite: beyond the largest one it becomes the
-// largest one.  NaN and infinity stay what they are.
+// Rounding is to nearest, ties to even.  A finite value beyond the largest one becomes the largest one, never infinity.
+// NaN and infinity are kept.
 //
-// What rounding leaves, x - Rounded(x), is a float again, and nothing is lost: Rounded(x) + (x -
-// Rounded(x)) is x to the bit (but for the sign of a zero), for every bf16, and for fp16 below 2^29 (a
-// sum of two floats, where x is larger, may round).
-// Therefore bf16 takes what is below 2^-103 for 0: its error might be no normal number, which threads
-// that flush denormals would lose.
+// The rounding error x - Rounded(x) is a float again, and nothing is lost: Rounded(x) + (x - Rounded(x)) is x to the
+// bit (but for the sign of a zero), for every bf16, and for fp16 below 2^29 (a sum of two floats, where x is larger,
+// may round).  Therefore bf16 rounds magnitudes below 2^-103 to 0: their error could be denormal, and threads that
+// flush denormals would lose it.
 #pragma once
 
 #include <cstdint>
 
 namespace dtrain {
 
-// The form of values on their way.
+// The number format of sent values.
 enum class Wire : uint8_t { kFp32, kFp16, kBf16 };
 
 constexpr int64_t BytesOf(Wire wire) { return wire == Wire::kFp32 ? 4 : 2; }
 
-// `wire` is one of 16 bits in all that follow.
+// `wire` must be a 16-bit format in all functions below.
 float Rounded(Wire wire, float value);
 
-// to[i] = Rounded(values[i]), values[i] -= to[i].
+// Sets to[i] = Rounded(values[i]), then values[i] -= to[i].
 void SplitRounded(Wire wire, float* to, float* values, int64_t n);
 
-// As 16 bits, rounded; and back.
+// Encode rounds to 16 bits; Decode converts back.
 void Encode(Wire wire, uint16_t* to, const float* values, int64_t n);
 void Decode(Wire wire, float* to, const uint16_t* values, int64_t n);
-// The same with rounding of `values` in place, and the error added to `errors` (the sum of what a rank has
-// rounded stays with it).
+// Also rounds `values` in place, and adds the errors to `errors` (a rank keeps the sum of its rounding errors).
 void EncodeRounding(Wire wire, uint16_t* to, float* values, float* errors, int64_t n);
 
-// In the memory of n floats: where n values of 16 bits may lie so that DecodeInPlace can make floats of
-// them, which is its second half.
+// Returns the second half of the memory of n floats: n 16-bit values stored there can be converted by DecodeInPlace.
 inline uint16_t* InPlace(float* memory, int64_t n) {
   return reinterpret_cast<uint16_t*>(memory) + n;
 }

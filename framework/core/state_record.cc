@@ -72,8 +72,8 @@ void StatePlayer::Floats(std::string_view name, std::span<float> values) {
 void StatePlayer::Finish() const {
   if (next_ == record_.fields.size()) return;
   const StateField& left = record_.fields[next_];
-  throw CheckpointError(
-      fmt::format("saved state has '{}', which nobody expects", InWords(left.owner, left.name)));
+  throw CheckpointError(fmt::format("saved state has '{}', which this run does not have",
+                                    InWords(left.owner, left.name)));
 }
 
 void VisitDouble(StateVisitor& visitor, std::string_view name, double& value) {

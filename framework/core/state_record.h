@@ -1,5 +1,5 @@
-// StateRecord: what a StateVisitor has walked, field by field, with names: for files whose parts are
-// to be told apart, compared and looked for.  (StateSaver makes bytes of the same, for hashes.)
+// StateRecord holds visited state field by field, with names, for files whose fields are looked up and compared.
+// (StateSaver writes the same state as bytes, for hashes.)
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct StateField {
   std::string owner;  // an actor, "worker 3"; "" before the first one
   std::string name;
   Kind kind = Kind::kInt;
-  std::vector<int64_t> ints;  // one of kInt
+  std::vector<int64_t> ints;  // one value for kInt
   std::vector<float> floats;
   friend bool operator==(const StateField&, const StateField&) = default;
 };
@@ -23,12 +23,12 @@ struct StateField {
 struct StateRecord {
   std::vector<StateField> fields;  // in the order of the walk
   bool empty() const { return fields.empty(); }
-  // The first of this owner and name; null when there is none.
+  // Returns the first field of this owner and name; null if there is none.
   const StateField* Find(std::string_view owner, std::string_view name) const;
   friend bool operator==(const StateRecord&, const StateRecord&) = default;
 };
 
-// Writes down what it visits.
+// Records the state that it visits.
 class StateRecorder : public StateVisitor {
  public:
   void Owner(std::string_view owner) override { owner_ = owner; }
@@ -43,7 +43,7 @@ class StateRecorder : public StateVisitor {
   StateRecord record_;
 };
 
-// Loads it again.  Throws CheckpointError, naming the field, when the record is of another object.
+// Loads a record.  Throws CheckpointError, naming the field, if the record is of another object.
 class StatePlayer : public StateVisitor {
  public:
   explicit StatePlayer(const StateRecord& record) : record_(record) {}  // borrowed
@@ -51,7 +51,7 @@ class StatePlayer : public StateVisitor {
   void Int(std::string_view name, int64_t& value) override;
   void Ints(std::string_view name, std::vector<int64_t>& values) override;
   void Floats(std::string_view name, std::span<float> values) override;
-  void Finish() const;  // throws when something is left
+  void Finish() const;  // throws if fields are left
 
  private:
   const StateField& Next(std::string_view name, StateField::Kind kind);
@@ -60,7 +60,7 @@ class StatePlayer : public StateVisitor {
   std::string owner_;
 };
 
-// visit(visitor)
+// Records what visit(visitor) visits.
 template <class Visit>
 StateRecord RecordState(const Visit& visit) {
   StateRecorder recorder;
@@ -75,7 +75,7 @@ void PlayState(const StateRecord& record, const Visit& visit) {
   player.Finish();
 }
 
-// A double, as its bits.
+// Visits a double as an integer with its bits.
 void VisitDouble(StateVisitor& visitor, std::string_view name, double& value);
 
 }  // namespace dtrain

@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// A field: length of its name, name, length of its data in bytes, data.
+// A field is stored as: length of its name, name, length of its data in bytes, data.
 void StateSaver::Append(std::string_view name, const void* data, size_t bytes) {
   const auto length = [this](uint64_t value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));

@@ -1,13 +1,12 @@
-// StateVisitor: walks everything that an actor or a vector keeps, field by field, so
-// that one function saves it, loads it, hashes it and packs it into a message.
+// StateVisitor visits the whole state of an actor or a vector field by field, so that one function saves it, loads it,
+// hashes it and packs it into a message.
 //
 //   void Visit(StateVisitor& visitor) override {
 //     visitor.Int("clock", clock_);
 //     visitor.Ints("finished", finished_);
 //   }
 //
-// A visitor that loads writes the fields; the others leave them alone.  The order of the calls is
-// the format.
+// A loading visitor writes the fields; the others only read them.  The order of the calls is the format.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +20,14 @@ namespace dtrain {
 class StateVisitor {
  public:
   virtual ~StateVisitor() = default;
-  // What follows is this one's, an actor's: for those who show or look for it.
+  // Names the owner (an actor) of the fields that follow, for visitors that show or look up fields.
   virtual void Owner(std::string_view) {}
   virtual void Int(std::string_view name, int64_t& value) = 0;
   virtual void Ints(std::string_view name, std::vector<int64_t>& values) = 0;
   virtual void Floats(std::string_view name, std::span<float> values) = 0;  // of known size
 };
 
-// Any object with Visit(StateVisitor&), as bytes.
+// Saves any object with Visit(StateVisitor&) as bytes.
 class StateSaver : public StateVisitor {
  public:
   void Int(std::string_view name, int64_t& value) override;
@@ -41,14 +40,14 @@ class StateSaver : public StateVisitor {
   std::string bytes_;
 };
 
-// The inverse.  Throws CheckpointError, naming the field, when the bytes are of another object.
+// Loads the bytes.  Throws CheckpointError, naming the field, if they are of another object.
 class StateLoader : public StateVisitor {
  public:
   explicit StateLoader(std::string_view bytes) : rest_(bytes) {}  // borrowed
   void Int(std::string_view name, int64_t& value) override;
   void Ints(std::string_view name, std::vector<int64_t>& values) override;
   void Floats(std::string_view name, std::span<float> values) override;
-  void Finish() const;  // throws when something is left
+  void Finish() const;  // throws if bytes are left
 
  private:
   std::string_view Next(std::string_view name);
@@ -71,7 +70,7 @@ void LoadState(Object& object, std::string_view bytes) {
 
 std::string HashStateBytes(std::string_view bytes);
 
-// SHA-256 of the saved bytes, in hex.
+// Returns the SHA-256 of the saved bytes, in hex.
 template <class Object>
 std::string HashState(Object& object) {
   return HashStateBytes(SaveState(object));

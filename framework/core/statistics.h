@@ -1,4 +1,4 @@
-// What benchmarks and tables say of several values.
+// Statistics of several values, for benchmarks and tables.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// The upper one of the two in the middle; 0 for no values.
+// Returns the median, for an even count the upper of the two middle values; 0 for no values.
 inline double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -18,7 +18,7 @@ inline double Median(std::vector<double> values) {
 
 struct Moments {
   double mean = 0;
-  double deviation = 0;  // of the sample (n - 1); 0 for one value
+  double deviation = 0;  // sample deviation (n - 1); 0 for one value
 };
 
 inline Moments MomentsOf(const std::vector<double>& values) {

@@ -27,13 +27,13 @@ namespace {
 constexpr char kWipe[] = "\r\x1b[K";
 constexpr char kEndOfPart = '\x1d', kEndOfField = '\x1f';
 constexpr int kUsualColumns = 80, kMostColumns = 1000;
-constexpr int kFree = 3;  // "^C", and the last column, in which some terminals begin a new line
+constexpr int kFree = 3;  // room for "^C", and the last column, in which some terminals wrap
 constexpr int kLongestBar = 14, kShortestBar = 5;
 constexpr int kGap = 2;
 
-std::mutex terminal;       // who writes there
-int unfinished_of = -1;    // the descriptor whose text ended within a line; -1: none
-std::atomic<bool> marked;  // something stands in the last line that is to be wiped
+std::mutex terminal;       // held by the writing thread
+int unfinished_of = -1;    // descriptor whose last text did not end a line; -1: none
+std::atomic<bool> marked;  // the last line holds text to wipe
 
 bool IsVariable(const char* name, std::string_view value) {
   const char* const found = std::getenv(name);
@@ -50,7 +50,7 @@ bool WantsColor() {
   return no_color == nullptr || *no_color == '\0';
 }
 
-// Whose other end is slow: somebody who shares the file with this process has set O_NONBLOCK.
+// The file is non-blocking if another process that shares it has set O_NONBLOCK.
 void WaitUntilWritable(int fd) {
   pollfd to = {fd, POLLOUT, 0};
   ::poll(&to, 1, -1);
@@ -64,13 +64,13 @@ void WriteAll(int fd, std::string_view text) {
       WaitUntilWritable(fd);
       continue;
     }
-    if (written <= 0) return;  // nobody reads it any more
+    if (written <= 0) return;  // the reader is gone
     text.remove_prefix(static_cast<size_t>(written));
   }
 }
 
-// With `terminal` held: the cursor comes to the begin of an empty line, unless it is behind unfinished text
-// of `fd`, which goes on.
+// Moves the cursor to the begin of an empty line, unless `fd` goes on with its own unfinished line.  REQUIRES:
+// `terminal` is held.
 void MakeRoom(int fd = -1) {
   const bool wipe = marked.exchange(false);
   if (unfinished_of == fd && fd >= 0) return;
@@ -82,7 +82,7 @@ void MakeRoom(int fd = -1) {
   unfinished_of = -1;
 }
 
-// Nothing but a number: what somebody else has said may be in it.
+// Parses text that must be entirely a number; it may be any output of a rank.
 template <typename Number>
 bool ReadWhole(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -126,7 +126,7 @@ int Columns() {
 
 std::string Fit(std::vector<Part> parts, int columns, bool color) {
   while (parts.size() > 1 && WidthOf(parts) > columns) {
-    // Of equals the last one.
+    // Of equal parts, the last one is dropped.
     const auto least = std::ranges::min_element(parts | std::views::reverse, {}, &Part::keep);
     parts.erase(std::next(least).base());
   }

@@ -1,9 +1,9 @@
-// The status line: the terminal's last line, on stderr, in which a long command says how far it is.  It is
-// rewritten in place, never scrolls, and is as wide as the terminal is at that moment.
+// The status line is the terminal's last line, on stderr, in which a long command shows its progress.  It is rewritten
+// in place, never scrolls, and adapts to the terminal's current width.
 //
-// A process owns its terminal's line: who writes there stands aside of it (Aside), as the log does, so that no
-// text comes behind it.  A rank has no terminal; it sends the parts of the line among its stderr
-// (Encode), and the supervisor, where the output of all ranks comes together, shows them.
+// The process writes all other output to its terminal while the line is wiped (Aside), as the log does, so that no text
+// follows the line.  A rank has no terminal; it writes the parts of its line to stderr (Encode), and the supervisor,
+// which receives the output of all ranks, shows them.
 #pragma once
 
 #include <signal.h>
@@ -17,39 +17,42 @@
 
 namespace dtrain::status_line {
 
-// One fact of the line.  Two blanks stand between two of them.
+// One fact of the line.  Two blanks separate the parts.
 struct Part {
   std::string text;
-  int keep = 0;     // where they do not all fit, the part with the least goes first, as a whole
-  double bar = -1;  // the fraction that is done: a bar instead of the text, shorter before it goes
+  // Priority: if the parts do not all fit, the one with the lowest is dropped first, as a whole.
+  int keep = 0;
+  // Fraction done: shown as a bar instead of the text, which shrinks before parts are dropped; -1: no bar.
+  double bar = -1;
 };
 
 enum class Place { kNowhere, kTerminal, kSupervisor };
 
-// The variable by which a supervisor tells its ranks that it shows their line: "1".
+// The environment variable that a supervisor sets to "1" for ranks whose line it shows.
 inline constexpr char kProgressVariable[] = "DTRAIN_PROGRESS";
 
-// Where this process's line is shown: nowhere with --quiet, or where stderr is a file, a pipe or a
-// terminal that cannot erase.
+// Returns where this process's line is shown: nowhere with --quiet, or if stderr is a file, a pipe or a terminal that
+// cannot erase.
 Place WhereTo();
 
-// How long the line may be now: less than the terminal is wide, so that a "^C" has room behind it.  80
-// columns where nobody says how many (neither the terminal nor COLUMNS).
+// Returns the current limit of the line's length: the terminal's width less room for a "^C".  Assumes 80 columns if
+// neither the terminal nor COLUMNS states a width.
 int Columns();
 
-// Any thread.  Does nothing where the line is shown nowhere.
+// Thread-safe.  Does nothing if the line is shown nowhere.
 void Show(const std::vector<Part>& parts);
 void Clear();
 
-// The text of a line, at most so many columns; cut where not even one part fits.
+// Returns the line as text of at most `columns` columns; cuts the last part if it does not fit.
 std::string Fit(std::vector<Part> parts, int columns, bool color = false);
 
-// For the way to the supervisor: a record that begins with kRecord and ends with a newline.
+// Convert parts to a record for the supervisor, and back.  The record begins with kRecord and ends with a newline.
 inline constexpr char kRecord = '\x1e';
 std::string Encode(const std::vector<Part>& parts);
-std::optional<std::vector<Part>> Decode(std::string_view record);  // without both ends
+// `record`: without kRecord and newline
+std::optional<std::vector<Part>> Decode(std::string_view record);
 
-// While it lives, the line is wiped and the calling thread alone writes to the terminal.
+// While it lives, the line is wiped and only the calling thread writes to the terminal.
 class Aside {
  public:
   Aside();
@@ -58,17 +61,16 @@ class Aside {
   std::lock_guard<std::mutex> lock_;
 };
 
-// What somebody else wrote to stdout or stderr, passed on to the same terminal.  No line is shown
-// behind text that ends within a line.
+// Writes a child process's output to the same terminal.  No status line is shown after text that does not end a line.
 void Pass(int fd, std::string_view text);
 
-// For signal handlers.  The terminal has shown a "^C": whoever writes next wipes it.
+// Async-signal-safe.  Notes that the terminal has shown a "^C", which the next writer wipes.
 void NoteInterrupt();
-// Before the process leaves at once.
+// Wipes the line before the process exits without cleaning up.
 void WipeAtOnce();
 
-// For a command that a signal simply ends: the line is wiped before, and the shell's prompt begins a line of
-// its own.  Made before other threads start: they take over its mask.
+// For a command that ends on SIGINT or SIGTERM: wipes the line first, so that the shell's prompt begins an empty line.
+// Create it before other threads start, since they inherit its signal mask.
 class WipeOnSignal {
  public:
   WipeOnSignal();

@@ -60,7 +60,7 @@ std::string NearestName(std::string_view name, const std::vector<std::string>& c
   std::string nearest;
   int best = std::max<int>(1, static_cast<int>(name.size()) / 2);
   for (const std::string& candidate : candidates) {
-    // No distance is below the difference of lengths.
+    // The distance is at least the difference of lengths.
     if (std::abs(std::ssize(candidate) - std::ssize(name)) > best) continue;
     const int distance = EditDistance(name, candidate);
     if (distance < best || (distance == best && nearest.empty())) {
@@ -93,7 +93,7 @@ std::string HumanBytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
-// Without integers, which have no place for every double.
+// Computes in doubles, since a large double may not fit an integer.
 std::string HumanSeconds(double seconds) {
   if (seconds < 60 || !std::isfinite(seconds)) return fmt::format("{:.1f} s", seconds);
   const double whole = std::round(seconds), hours = std::floor(whole / 3600);
@@ -104,7 +104,7 @@ std::string HumanSeconds(double seconds) {
 
 std::string TimeLeft(double seconds) {
   constexpr double kLongest = 365.0 * 24 * 3600;
-  // A NaN is in no order.
+  // Both comparisons are false for NaN.
   return seconds >= 0 && seconds <= kLongest ? HumanSeconds(seconds) + " left" : "";
 }
 

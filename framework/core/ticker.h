@@ -1,4 +1,4 @@
-// Ticker: calls something now and then, on a thread of its own, which takes no signals.
+// Ticker calls a function at intervals, on its own thread, which blocks all signals.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@ namespace dtrain {
 
 class Ticker {
  public:
-  // The first call comes after `interval`; the usual one is often enough for a display.
+  // The first call happens after `interval`; the default is often enough for a display.
   explicit Ticker(std::function<void(Nanos now)> tick, Nanos interval = FromSeconds(0.2));
   ~Ticker();  // ends the thread
   Ticker(const Ticker&) = delete;

@@ -1,7 +1,7 @@
-// Time as the whole program counts it: integer nanoseconds.
+// Time is counted in integer nanoseconds in the whole program.
 //
-// Wall time and the simulator's virtual time share these types, so that nothing that runs under
-// both (strategies, drivers) can tell which it has.
+// Wall time and the simulator's virtual time share these types, so that code that runs under both (strategies, drivers)
+// does not depend on which it is.
 #pragma once
 
 #include <chrono>
@@ -12,21 +12,21 @@ namespace dtrain {
 using Nanos = int64_t;
 
 constexpr double ToSeconds(Nanos ns) { return static_cast<double>(ns) * 1e-9; }
-// What integers have no place for becomes the longest time that can still be added to a clock's, 146 years; NaN is 0.
+// Times beyond +-2^62 ns (146 years) become that limit, which can still be added to a clock's time; NaN becomes 0.
 constexpr Nanos FromSeconds(double seconds) {
   constexpr double kMost = 0x1p62;
   const double ns = seconds * 1e9;
   return ns != ns ? 0 : static_cast<Nanos>(ns > kMost ? kMost : ns < -kMost ? -kMost : ns);
 }
 
-// Monotonic wall time.  Not for strategies: they see the Clock of their driver.
+// Monotonic wall time.  Strategies must not call it; they get their driver's Clock.
 inline Nanos WallNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-// Clock: what time it is for a driver - the wall's, or the simulator's virtual time.
+// A driver's time: wall time, or the simulator's virtual time.
 class Clock {
  public:
   virtual ~Clock() = default;

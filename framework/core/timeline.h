@@ -1,16 +1,15 @@
-// Timeline: when one thread of a rank did what, for chrome://tracing and Perfetto.
+// Timeline records what one thread of a rank did at which time, for chrome://tracing and Perfetto.
 //
-// The same from a real run and from a simulated one: times are Nanos of any one clock of the rank.
-// One Timeline a lane, one lane a thread ("compute", "exchange"), so that nothing is locked; a rank
-// hands its lanes in as bytes (PackTimelines), and rank 0 writes the file (timeline_file.h).
+// Real and simulated runs record alike: times are Nanos of any one clock of the rank.  Each thread ("compute",
+// "exchange") has its own Timeline, one lane of the display, so that no lock is needed; a rank sends its lanes as bytes
+// (PackTimelines), and rank 0 writes the file (timeline_file.h).
 //
 //   Timeline timeline("compute");
 //   const int forward = timeline.Name("forward"), step = timeline.Name("step");  // once
 //   timeline.Span(forward, begun, WallNow(), {step, 12});
 //
-// Recording appends to reserved memory: no allocation, no copy.  What comes after `events_max`
-// events is dropped and counted, so that the file shows the beginning of a run that is too long for
-// it.
+// Recording appends to reserved memory: no allocation, no copy.  Events beyond `events_max` are dropped and counted, so
+// that the file shows the beginning of a long run.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ struct TimelineArg {
   int64_t value = 0;
 };
 
-// As stored and sent; without padding, so that equal timelines are equal bytes.
+// Stored and sent as it is; it has no padding, so that equal timelines are equal bytes.
 struct TimelineEvent {
   enum Kind : int32_t { kSpan, kInstant, kCounter };
 
@@ -50,10 +49,10 @@ class Timeline {
   explicit Timeline(std::string lane, int64_t events_max = kEventsMax);
   Timeline(Timeline&&) = default;  // a copy would lose the reserved memory
 
-  // The id of a name (of an event or an argument), the same for the same text.
+  // Returns the id of an event's or argument's name, the same for equal text.
   int Name(std::string_view name);
 
-  // Spans of a lane follow or contain one another: viewers draw a lane as one stack.
+  // Spans of a lane must follow or contain one another: viewers draw a lane as one stack.
   void Span(int name, Nanos begin, Nanos end, TimelineArg first = {}, TimelineArg second = {});
   void Instant(int name, Nanos at, TimelineArg first = {}, TimelineArg second = {});
   void Counter(int name, Nanos at, int64_t value);  // holds until the next one of this name
@@ -72,14 +71,15 @@ class Timeline {
   int64_t dropped_ = 0;
 };
 
-// Whose lanes they are.
+// The rank that recorded the lanes.
 struct TimelineRank {
   int rank = 0;
   std::string role;  // "worker 3"
-  Nanos origin = 0;  // the rank's clock at the file's time 0: taken by all ranks behind one barrier
+  // The rank's clock at the file's time 0, which all ranks read right after one barrier.
+  Nanos origin = 0;
 };
 
-// All lanes of a rank as bytes, for TimelineFile::Add on rank 0.
+// Returns all lanes of a rank as bytes, for TimelineFile::Add on rank 0.
 std::string PackTimelines(const TimelineRank& rank, std::span<const Timeline* const> lanes);
 
 }  // namespace dtrain

@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kWriteBytes = 1 << 20;
 constexpr int kSchema = 1;
-constexpr char kEnd[] = "\n],\"otherData\":{\"schema\":";  // of the events
+constexpr char kEnd[] = "\n],\"otherData\":{\"schema\":";  // follows the events
 
 struct Lane {
   std::string name;
@@ -30,7 +30,7 @@ struct Lane {
   int64_t dropped = 0;
 };
 
-// Bytes that are not UTF-8 (a file name in a message, say) are replaced: the file stays JSON.
+// Replaces bytes that are not UTF-8 (of a file name in a message, say), so that the file stays JSON.
 std::string Quote(const std::string& text) {
   return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
@@ -150,7 +150,7 @@ void TimelineFile::Finish() {
 }
 
 bool IsTimelineFile(const std::filesystem::path& path) {
-  constexpr std::streamoff kLongest = 200;  // the end of the file from kEnd on is shorter
+  constexpr std::streamoff kLongest = 200;  // the file's text from kEnd on is shorter
   if (!std::filesystem::is_regular_file(path)) return false;
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   in.seekg(-std::min<std::streamoff>(in.tellg(), kLongest), std::ios::end);

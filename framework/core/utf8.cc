@@ -8,16 +8,16 @@
 namespace dtrain {
 namespace {
 
-// How many bytes a sequence that begins with `lead` has; 0: none can.
+// Returns the length of a sequence that begins with `lead`; 0 if none does.
 int SequenceLength(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead < 0xE0) return 2;
   if (lead >= 0xE0 && lead < 0xF0) return 3;
-  if (lead >= 0xF0 && lead < 0xF8) return 4;  // from 0xF5 on above the last code point
+  if (lead >= 0xF0 && lead < 0xF8) return 4;  // leads from 0xF5 on exceed the last code point
   return 0;
 }
 
-// The code point of `bytes`, a lead and its continuations.
+// Returns the code point of `bytes`, a lead byte and its continuations.
 char32_t Join(std::string_view bytes) {
   constexpr std::array<unsigned char, 5> kLeadBits = {0, 0x7F, 0x1F, 0x0F, 0x07};
   char32_t code = static_cast<unsigned char>(bytes[0]) & kLeadBits[bytes.size()];

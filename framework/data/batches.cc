@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// The sample shapes of a batch of these samples.
+// Computes the sample shapes of a batch of these samples.
 void Shapes(const Dataset& dataset, Split split, std::span<const int64_t> indices,
             std::vector<Shape>& shapes) {
   if (shapes.empty()) {
@@ -25,8 +25,8 @@ struct TrainingFiller {
   uint64_t first_step;
   uint64_t last_step;
   uint64_t step_offset;
-  bool own;  // mini-batches of its own, not shares of global ones
-  uint64_t shuffled_epoch = std::numeric_limits<uint64_t>::max();  // the one that `order` holds
+  bool own;  // the worker's own mini-batches, not shares of global batches
+  uint64_t shuffled_epoch = std::numeric_limits<uint64_t>::max();  // epoch of `order`
   std::vector<int64_t> order = {};
   std::vector<Shape> shapes = {};
 
@@ -42,7 +42,7 @@ struct TrainingFiller {
     const std::span<const int64_t> all(order);
     const auto global = all.subspan(part.global.begin, part.global.size());
     const auto share = all.subspan(part.share.begin, part.share.size());
-    // As long as the global batch needs, so that all workers run programs of the same shapes.
+    // Uses the lengths of the global batch, so that all workers run programs of the same shapes.
     Shapes(dataset, Split::kTrain, global, shapes);
     batch.Resize(part.share.size(), shapes);
     batch.first_position = part.share.begin - part.global.begin;
@@ -84,7 +84,7 @@ struct EvaluationFiller {
 
 BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                             uint64_t first_step, uint64_t last_step, int64_t step_offset) {
-  const auto offset = static_cast<uint64_t>(step_offset);  // less than 0 wraps around, and back
+  const auto offset = static_cast<uint64_t>(step_offset);  // a negative one wraps around, and back
   return TrainingFiller{dataset, sampler, worker, workers, first_step, last_step, offset, false};
 }
 

@@ -24,7 +24,7 @@ class LimitedDataset : public WrappedDataset {
     if (!lengths.empty()) lengths.resize(static_cast<size_t>(size(split)));
     return lengths;
   }
-  // sentence_pairs(): vocabularies stay those of the whole set, whose first sentences are this one's.
+  // sentence_pairs() is the whole set's, vocabularies included; its first sentences are this set's.
   DataHashes Hashes() const override {
     const std::string text = " limit " + std::to_string(limit_);
     DataHashes hashes = whole().Hashes();
@@ -57,7 +57,7 @@ class LimitedSource : public DatasetSource {
   int64_t limit_;
 };
 
-// A variable that is set to nothing counts as not set (XDG Base Directory Specification).
+// An empty variable counts as unset (XDG Base Directory Specification).
 fs::path FromEnvironment(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? fs::path() : fs::path(value);

@@ -18,11 +18,12 @@ class DeviceDataset : public WrappedDataset {
   Batch MakeBatch(int64_t max_samples) const override {
     const std::lock_guard lock(mutex_);
     Batch batch(fields(), max_samples, device_);
-    device_.Record().Wait();  // it is zeroed
+    // Waits until the memory is zeroed.
+    device_.Record().Wait();
     return batch;
   }
 
-  // Done when it returns: the net's queue need not wait for this one.
+  // Synchronous, so that the net's queue need not wait for this one.
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override {
     if (!batch.on_device) return whole().Fill(split, indices, epoch, batch);
@@ -40,7 +41,7 @@ class DeviceDataset : public WrappedDataset {
   }
 
  private:
-  // Gives `staged_` the shapes of the batch.
+  // Gives `staged_` the shapes of `batch`.
   void Stage(const Batch& batch) const {
     staged_.samples = batch.samples;
     staged_.fields = batch.fields;
@@ -56,9 +57,9 @@ class DeviceDataset : public WrappedDataset {
   }
 
   Device device_;
-  mutable std::mutex mutex_;  // the queue is asked by one thread at a time
+  mutable std::mutex mutex_;  // one thread at a time may use the queue
   std::unique_ptr<ResidentSamples> resident_;
-  mutable Batch staged_;  // in the machine's memory, pinned
+  mutable Batch staged_;  // pinned host memory
 };
 
 }  // namespace

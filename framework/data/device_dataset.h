@@ -1,6 +1,6 @@
-// A data set whose batches are made in a device's memory, ahead of the step that wants them: of samples
-// that are kept there (Dataset::KeepOn), where it has such and they fit, else copied from pinned memory.
-// Either is asked for in a queue of its own, beside the kernels of the step at hand.
+// A data set whose batches are made in a device's memory ahead of the step that needs them: from samples that are kept
+// there (Dataset::KeepOn) if possible, else by copies from pinned memory.  Both use a separate queue, concurrently with
+// the kernels of the current step.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace dtrain {
 
-// `whole` itself where the device works on everybody's memory.  Else one that is equal to it but for
-// MakeBatch(): batches made with it lie on the device.
+// Returns `whole` itself if the device works on host memory; else an equal set whose MakeBatch() makes batches on the
+// device.
 std::shared_ptr<const Dataset> OnDevice(std::shared_ptr<const Dataset> whole, const Device& device);
 
 }  // namespace dtrain

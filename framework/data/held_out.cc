@@ -1,4 +1,4 @@
-// Training samples that are set aside: for validation, and for the test where a set has no split for it.
+// Implements HoldOut: training samples become the validation split, or the test split of a set without one.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ struct Shares {
 struct Sizes {
   int64_t train = 0;
   int64_t validation = 0;
-  int64_t test = 0;  // 0: the set has a test split of its own
+  int64_t test = 0;  // 0: the set has its own test split
 };
 
 Sizes SizesOf(int64_t samples, const Shares& shares) {
@@ -42,7 +42,7 @@ class HeldOut : public WrappedDataset {
     const int64_t samples = this->whole().size(Split::kTrain);
     DT_CHECK(samples < int64_t{1} << 32) << samples;
     const Sizes sizes = SizesOf(samples, shares);
-    // A number is drawn for each sample; the smallest are held out, and the first among equals.
+    // Draws a number for each sample; those with the smallest are held out, equal ones in sample order.
     std::vector<std::pair<uint32_t, int64_t>> drawn(static_cast<size_t>(samples));
     const Random random(0, Purpose::kHeldOut);
     for (int64_t i = 0; i < samples; ++i) drawn[i] = {random.Bits(static_cast<uint64_t>(i)), i};
@@ -85,7 +85,7 @@ class HeldOut : public WrappedDataset {
     auto samples = whole().KeepOn(device);
     return samples == nullptr ? nullptr : std::make_unique<Resident>(*this, std::move(samples));
   }
-  // The training samples and the shares decide every part.
+  // Every part depends on the training samples and the shares only.
   DataHashes Hashes() const override {
     const std::string text = fmt::format(" held out {} {}", shares_.validation, shares_.test);
     DataHashes hashes = whole().Hashes();
@@ -113,17 +113,17 @@ class HeldOut : public WrappedDataset {
     const std::unique_ptr<ResidentSamples> samples_;
   };
 
-  // True where the split is made of the whole's training samples.
+  // True if the split is made of the whole set's training samples.
   bool IsPart(Split split) const { return split == Split::kTrain || !IndicesOf(split).empty(); }
   const std::vector<int64_t>& IndicesOf(Split split) const {
     return indices_[static_cast<size_t>(split)];
   }
   Split SourceOf(Split split) const { return IsPart(split) ? Split::kTrain : split; }
-  // Samples that are held out are not augmented.
+  // Held-out samples are not augmented.
   static uint64_t EpochOf(Split split, uint64_t epoch) {
     return split == Split::kTrain ? epoch : kNoEpoch;
   }
-  // Valid until this thread's next call: no memory is asked for in the step loop.
+  // Returns the indices in the whole set, valid until this thread's next call: the step loop must not allocate.
   std::span<const int64_t> InWhole(Split split, std::span<const int64_t> indices) const {
     if (!IsPart(split)) return indices;
     thread_local std::vector<int64_t> in_whole;

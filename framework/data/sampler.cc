@@ -12,8 +12,8 @@ namespace dtrain {
 
 namespace {
 
-// Fisher and Yates's shuffle of [0, count) from the end, `swap`(i, j) at a time; position i takes
-// its number from word i.
+// Fisher-Yates shuffle of [0, count) from the end, by calls of `swap`(i, j); position i takes its random number from
+// word i.
 template <class Swap>
 void ShuffleBy(const Random& random, uint64_t count, Swap swap) {
   std::array<uint32_t, 4> words{};
@@ -55,7 +55,7 @@ StepShare Sampler::OwnShareOf(uint64_t i, int worker, int workers) const {
   DT_CHECK(worker >= 0 && worker < workers) << "worker " << worker << " of " << workers;
   const int64_t size =
       std::max<int64_t>(SplitEvenly({0, std::min(batch_, train_size_)}, workers, worker).size(), 1);
-  // A worker comes by every shard once in W passes: a cycle of known length.
+  // A worker reads every shard once in W passes: a cycle of known length.
   const auto batches_in = [&](int shard) {
     const int64_t samples = SplitEvenly({0, train_size_}, workers, shard).size();
     return static_cast<uint64_t>((samples + size - 1) / size);
@@ -91,7 +91,7 @@ void Sampler::Shuffle(uint64_t epoch, std::vector<int64_t>& order) const {
   if (lengths_) GroupByLength(epoch, order);
 }
 
-// The last batch, where it is smaller, stays the last.
+// A smaller last batch stays the last.
 void Sampler::GroupByLength(uint64_t epoch, std::vector<int64_t>& order) const {
   const auto at = [&](int64_t position) { return order.begin() + std::min(position, train_size_); };
   const auto shorter = [&](int64_t a, int64_t b) {

@@ -1,7 +1,7 @@
-// Sampler: which samples the batch of a step holds, and which of them are a worker's.
+// Sampler decides which samples the batch of a step holds, and which of them belong to each worker.
 //
-// Everything is a pure function of (seed, training size, batch, step): there is nothing to save,
-// and neither the order nor the batches depend on the number of workers.
+// All of it is a pure function of (seed, training size, batch, step): there is no state to save, and neither the order
+// nor the batches depend on the number of workers.
 //
 //   epoch e shuffles the samples by counted random numbers (Purpose::kShuffle, a = e); samples with
 //   lengths are then sorted by length within pools of kPoolBatches batches, and the whole batches
@@ -12,9 +12,9 @@
 //   worker w of W takes a contiguous share, SplitEvenly(batch, W, w), which is empty for some
 //   workers where a last batch has fewer samples than there are workers.
 //
-// That is a synchronous run.  In an asynchronous one each worker goes through the data at its own
-// speed: pass p has the order of epoch p, cut into W shards; worker w reads shard (w + p) mod W in
-// mini-batches of SplitEvenly(B, W, w) samples, the last of a shard smaller.
+// This holds for synchronous runs.  In an asynchronous run each worker goes through the data at its own speed: pass p
+// has the order of epoch p, divided into W shards; worker w reads shard (w + p) mod W in mini-batches of SplitEvenly(B,
+// W, w) samples, the last of a shard smaller.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ class Sampler {
  public:
   static constexpr int64_t kPoolBatches = 50;
 
-  // Both > 0, train_size < 2^32.  `lengths`: of every sample (Dataset::Lengths), or empty.
+  // Requires 0 < train_size < 2^32 and batch > 0.  `lengths` has every sample's length (Dataset::Lengths), or is empty.
   Sampler(uint64_t seed, int64_t train_size, int64_t batch, std::vector<SampleLength> lengths = {});
-  // For the training split of a set.
+  // Makes a sampler for the training split of a set.
   Sampler(uint64_t seed, const Dataset& dataset, int64_t batch);
 
   int64_t train_size() const { return train_size_; }
@@ -53,14 +53,14 @@ class Sampler {
 
   StepShare ShareOf(uint64_t step, int worker, int workers) const;
 
-  // Asynchronous: worker `worker`'s i-th mini-batch.  Its loss is averaged over itself, so `global`
-  // is the share and `step` is i.
+  // Returns an asynchronous worker's i-th mini-batch.  Its loss is averaged over itself, so `global` is the share and
+  // `step` is i.
   StepShare OwnShareOf(uint64_t i, int worker, int workers) const;
 
-  // The most samples a share can have: what batches are made for.
+  // Returns the largest number of samples of a share, for which batches are allocated.
   int64_t MaxShare(int workers) const;
 
-  // order[p] = sample at position p of the epoch.  Reuses the memory of `order`.
+  // Sets order[p] to the sample at position p of the epoch.  Reuses the memory of `order`.
   void Shuffle(uint64_t epoch, std::vector<int64_t>& order) const;
 
  private:
@@ -73,8 +73,8 @@ class Sampler {
   std::shared_ptr<const std::vector<SampleLength>> lengths_;  // shared by copies; null: none
 };
 
-// Fixed blocks for evaluation: [0, block), [block, 2 block), ..., the last one smaller.  They do
-// not depend on the number of ranks, which take whole blocks.
+// Returns the fixed blocks of an evaluation: [0, block), [block, 2 block), ..., the last one may be smaller.  They do
+// not depend on the number of ranks; each rank evaluates whole blocks.
 std::vector<Range> EvaluationBlocks(int64_t size, int64_t block);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Split: the parts of a data set; and DataHashes: SHA-256 of what they hold, in hexadecimal digits.
+// Split names the parts of a data set; DataHashes holds the SHA-256 of their content, in hexadecimal digits.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@ inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation, Split::kT
 
 struct DataHashes {
   std::string all;  // all splits
-  // Each split alone, in the order of Split; the training split with what all samples share (mean, classes, words).
-  // "" where it is not known.
+  // Of each split, in the order of Split; that of the training split includes what all samples share (mean, classes,
+  // words).  "" if unknown.
   std::array<std::string, 3> splits = {};
   std::string& operator[](Split split) { return splits[static_cast<size_t>(split)]; }
   const std::string& operator[](Split split) const { return splits[static_cast<size_t>(split)]; }
   friend bool operator==(const DataHashes&, const DataHashes&) = default;
 };
 
-// Hashes `shared`, which all samples share, and what `add` hands on of each split, in this order; training is the
-// first.
+// Hashes `shared`, data common to all samples, and the data that `add` feeds for each split, in this order; training is
+// the first.
 DataHashes HashSplits(std::string_view shared, std::span<const Split> order,
                       const std::function<void(Split split, Sha256& hash)>& add);
 
-// The hash of data that are made of those with this hash, in the way that `text` tells; "" stays "".
+// Returns the hash of data that `text` describes as derived from data with this hash; "" stays "".
 std::string DerivedHash(const std::string& hash, std::string_view text);
 
 }  // namespace dtrain

@@ -1,5 +1,4 @@
-// Arena: where the floats of weights, gradients or statistics lie, in the machine's memory or in a
-// device's.  A view that owns nothing.
+// Arena is a view of the floats of weights, gradients or statistics, in host memory or a device's.  It owns nothing.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +13,9 @@ namespace dtrain {
 template <class Float>
 struct ArenaView {
   Float* data = nullptr;
-  DeviceQueue* queue = nullptr;  // whose memory it is; null: the machine's
+  DeviceQueue* queue = nullptr;  // device that owns the memory; null: host memory
 
-  // Of the machine's memory, as callers have it who know of no device.
+  // Host memory, for callers that use no device.
   ArenaView(Float* host = nullptr) : data(host) {}
   ArenaView(Float* memory, DeviceQueue* whose) : data(memory), queue(whose) {}
   template <class Other>
@@ -29,8 +28,7 @@ struct ArenaView {
 using Arena = ArenaView<float>;
 using ConstArena = ArenaView<const float>;
 
-// Copies that are done when they return: for the begin of a run and for what is asked at rest, not
-// for a step.
+// Synchronous copies, for the begin of a run and for boundaries, not for a step.
 inline void CopyIn(Arena to, const float* from, int64_t n) {
   if (to.queue == nullptr) {
     std::copy_n(from, n, to.data);

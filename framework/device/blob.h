@@ -1,11 +1,10 @@
-// Blob: one version of an arena (weights, momentum, residual, ...): immutable for those who share
-// it, reference-counted, from a pool.
+// A Blob is one version of an arena (weights, momentum, residual, ...).  It is reference-counted, immutable while
+// shared, and its memory belongs to a pool.
 //
-// Whoever updates a Blob that is shared writes the next version into another buffer of the pool; an
-// unshared one is updated in place.  So evaluation, checkpoints, prefetched pulls and virtual
-// workers hold on to a version without copying it.  References may be copied and dropped on any
-// thread; the pool must outlive them.  The steady state allocates nothing: buffers return to the
-// pool.
+// To update a shared Blob, write the next version into another buffer of the pool; an unshared one is updated in place.
+// So evaluation, checkpoints, prefetched pulls and virtual workers can keep a version without copying it.  References
+// may be copied and dropped on any thread; the pool must outlive them.  Buffers return to the pool, so a running step
+// loop allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -25,21 +24,22 @@ namespace dtrain {
 
 class BlobOwner;
 
-// What the references to one Blob share.  Made by the owner of its memory.
+// The state that all references to one Blob share.  The memory's owner creates it.
 struct BlobBody {
   BlobOwner* owner = nullptr;
   float* data = nullptr;
-  DeviceQueue* queue = nullptr;  // whose memory that is; null: the machine's
+  DeviceQueue* queue = nullptr;  // the device that owns the memory; null: host memory
   int64_t elements = 0;
   DType dtype = DType::kF32;
-  bool foreign = false;  // another process has written it, and counts who reads it
+  // Shared memory that another process wrote; that process counts its readers.
+  bool foreign = false;
   std::atomic<int> references{0};
 };
 
-// Whose memory Blobs are; it outlives them.
+// The owner of Blobs' memory; it outlives them.
 class BlobOwner {
  public:
-  // The last reference is gone.  On any thread.
+  // Called when the last reference is gone, on any thread.
   virtual void Return(BlobBody* body) = 0;
 
  protected:
@@ -62,12 +62,13 @@ class Blob {
   ConstArena arena() const;
   int64_t size() const;  // elements
   DType dtype() const;
-  bool shared() const;  // somebody else holds this version as well, or it is not ours to write
+  // True if others hold this version too, or another process wrote it.
+  bool shared() const;
 
-  // For the one updater: the memory to write.  The Blob must not be shared.
+  // Returns the memory to write, for the one updater.  The Blob must not be shared.
   float* MutableF32();
 
-  // For owners: the first reference to a body, and the body of a Blob.
+  // For owners: create the first reference to a body, and return the body of a Blob.
   static Blob First(BlobBody& body);
   const BlobBody* body() const { return body_; }
 
@@ -76,17 +77,17 @@ class Blob {
   BlobBody* body_ = nullptr;
 };
 
-// Where Blobs may come from that other processes shall see.
+// A source of Blobs in memory that other processes can read.
 class BlobSource {
  public:
-  // None when there is no room.
+  // Returns an empty Blob if there is no room.
   virtual Blob New(int64_t elements) = 0;
 
  protected:
   ~BlobSource() = default;
 };
 
-// Where the memory of Blobs is: a device's, or the machine's, pinned for one that copies from and to it.
+// The place of Blobs' memory: a device, or host memory, pinned if a device copies from and to it.
 struct BlobMemory {
   Device device = {};
   std::shared_ptr<DeviceQueue> pinned_for = nullptr;
@@ -98,7 +99,7 @@ class BlobPool final : public BlobOwner {
   BlobPool(int64_t elements, DType dtype, BlobMemory memory = {});
   ~BlobPool();  // all Blobs must be gone
 
-  Blob New();  // content unspecified (zero when fresh)
+  Blob New();  // content unspecified (zero if newly allocated)
   int64_t elements() const { return elements_; }
   void Return(BlobBody* body) override;
 
@@ -113,34 +114,33 @@ class BlobPool final : public BlobOwner {
   std::vector<std::unique_ptr<Body>> all_;
 };
 
-// BlobPools: a BlobPool for each size that is asked for.
+// BlobPools keeps one BlobPool for each size.
 //
-// New is exact: arenas, shards and buckets have a few sizes a run, and one of 39 million floats
-// shall not take the memory of 64.  NewRoom is for what has another size each time (sparse
-// vectors): it gives one of few capacities, eight to each doubling, so that at most an eighth is
-// left over and a buffer fits the next one again.
+// New allocates the exact size: a run's arenas, shards and buckets have few sizes, and 39 million floats must not take
+// the memory of 64 million.  NewRoom is for vectors whose size differs each time (sparse vectors): it rounds up to one
+// of eight capacities per doubling, so that at most an eighth is wasted and buffers can be reused.
 class BlobPools {
  public:
   explicit BlobPools(BlobMemory memory = {}) : memory_(std::move(memory)) {}
 
-  const Device& device() const { return memory_.device; }  // in whose memory they are
+  const Device& device() const { return memory_.device; }  // the device whose memory they use
   Blob CopyOf(std::span<const float> values) {
     Blob blob = New(static_cast<int64_t>(values.size()));
     CopyIn({blob.MutableF32(), device().queue.get()}, values.data(), blob.size());
     return blob;
   }
   Blob New(int64_t elements) { return PoolOf(elements, memory_).New(); }
-  // For what will be sent: where the other ranks of the node can read it, if there is room.
+  // For vectors that will be sent: memory that the node's other ranks can read, if there is room.
   Blob NewToSend(int64_t elements) {
     Blob blob = to_send_ == nullptr ? Blob() : to_send_->New(elements);
     return blob ? blob : New(elements);
   }
-  // Where NewToSend looks first; outlives the last call of it.
+  // Sets the source that NewToSend tries first; it must outlive the last call of NewToSend.
   void SendFrom(BlobSource* source) { to_send_ = source; }
-  // At least so many elements, which no device copies.
+  // Returns a Blob of at least `elements`, whose memory is not pinned for a device.
   Blob NewRoom(int64_t elements) { return PoolOf(CapacityFor(elements), {memory_.device}).New(); }
 
-  // The smallest capacity for so many: m * 2^e with 8 <= m < 16, and not below kLeastRoom.
+  // Returns the smallest capacity for so many elements: m * 2^e with 8 <= m < 16, at least kLeastRoom.
   static int64_t CapacityFor(int64_t elements) {
     if (elements <= kLeastRoom) return kLeastRoom;
     const int64_t step = int64_t{1} << (std::bit_width(static_cast<uint64_t>(elements - 1)) - 4);

@@ -19,13 +19,13 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = 4096;
 
-// Whole pages are pinned, so that those of a buffer are nobody else's.
+// Pinning works on whole pages, so a large buffer does not share its pages with others.
 size_t AlignmentOf(size_t bytes) {
   if (bytes >= kHugePage) return kHugePage;
   return bytes >= kPage ? kPage : 64;
 }
 
-// More than that is granted by the system and ends in a kill when it is touched.
+// The system grants more than its memory, and then kills the process when it touches it.
 size_t MachineBytes() {
   static const size_t bytes =
       static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// Buffer: owned memory, 64-byte aligned, zeroed and touched once when made.
+// Buffer owns memory that is 64-byte aligned, zeroed and touched once when it is allocated.
 //
 // Large buffers ask for 2 MiB pages: a fresh 4 KiB page costs about 2 us on a virtual machine, so
 // everything the step loop needs is allocated and touched before it starts.  Move-only.
@@ -14,8 +14,8 @@ namespace dtrain {
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t bytes);  // throws UsageError: there is no room, and how much was wanted
-  Buffer(const Device& device, size_t bytes);  // where the device's kernels work
+  explicit Buffer(size_t bytes);  // throws UsageError with the wanted bytes if there is no room
+  Buffer(const Device& device, size_t bytes);  // memory of the device
   ~Buffer();
   Buffer(Buffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
@@ -30,7 +30,7 @@ class Buffer {
     return *this;
   }
 
-  // Of the machine's memory, where a device copies from and to it in every step (DeviceQueue::Pin).
+  // Pins host memory from and to which a device copies in every step (DeviceQueue::Pin).
   void PinFor(const std::shared_ptr<DeviceQueue>& queue);
 
   void* data() const { return data_; }
@@ -41,8 +41,8 @@ class Buffer {
  private:
   void* data_ = nullptr;
   size_t bytes_ = 0;
-  std::shared_ptr<DeviceQueue> queue_;   // whose memory it is; null: the machine's
-  std::shared_ptr<DeviceQueue> pinned_;  // for whom; null: it is not
+  std::shared_ptr<DeviceQueue> queue_;   // device that owns the memory; null: host memory
+  std::shared_ptr<DeviceQueue> pinned_;  // device it is pinned for; null: none
 };
 
 }  // namespace dtrain

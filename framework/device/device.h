@@ -1,4 +1,4 @@
-// Device: where memory lives and kernels run.
+// Device: the place where memory is and kernels run.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace dtrain {
 
-// ReadyEvent: a point in what a device has been asked to do, such as "this gradient is written".  A
-// value; any thread may ask.
+// ReadyEvent marks a point in a device's queue of work, such as "this gradient is written".  It is a value; any thread
+// may query it.
 class ReadyEvent {
  public:
-  // What a device that is asked for work before it does it has to answer.
+  // The interface of an asynchronous device's event.
   class Mark {
    public:
     virtual ~Mark() = default;
@@ -23,8 +23,7 @@ class ReadyEvent {
     virtual void Wait() const = 0;  // until Done()
   };
 
-  // Has come to pass: all that there is to know about a device whose kernels have computed when
-  // they return.
+  // An event that is done: sufficient for a device whose kernels have finished when they return.
   ReadyEvent() = default;
   explicit ReadyEvent(std::shared_ptr<const Mark> mark) : mark_(std::move(mark)) {}
 
@@ -37,11 +36,11 @@ class ReadyEvent {
   std::shared_ptr<const Mark> mark_;
 };
 
-// Precision: the numbers that large products are computed with (`precision` of a run).
+// Precision is the number format of large matrix products' factors (`precision` of a run).
 //
-// It is about products only: parameters, activations, gradients, statistics and the solver are fp32
-// everywhere, so checkpoints and what travels between ranks do not depend on it.  Sums are fp32 in
-// all; README.md has what each means on each device.
+// It concerns products only: parameters, activations, gradients, statistics and the solver are fp32 everywhere, so
+// checkpoints and messages between ranks do not depend on it.  Products accumulate in fp32 in every format; README.md
+// lists its meaning on each device.
 enum class Precision {
   kFp32,
   kTf32,  // factors keep 10 bits of fraction: the GPU's tensor cores
@@ -52,48 +51,48 @@ enum class DeviceKind { kCpu, kCuda };
 
 constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }
 
-// A device with memory of its own, and what it has been asked to do: it does this in order, while
-// its kernels have long returned.  One thread at a time asks; any may free.
+// An asynchronous device with its own memory, and its queue of work: it executes requests in order, after the calls
+// have returned.  Only one thread at a time may submit work; any may free memory.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
 
-  // Comes to pass when all that was asked for before is done.
+  // Returns an event that is done when all work submitted so far is.
   virtual ReadyEvent Record() = 0;
 
-  // One of the same device: for another thread, or for work beside this one's.
+  // Returns another queue of the same device, for another thread or for concurrent work.
   virtual std::shared_ptr<DeviceQueue> Another() = 0;
-  // What is asked for from now on is begun when all that `other`, of the same device, was asked for before is
-  // done.  Nobody waits meanwhile.
+  // Work submitted from now on starts only when all work that `other`, a queue of the same device, has received so far
+  // is done.  The call itself does not wait.
   virtual void After(DeviceQueue& other) = 0;
 
-  // Memory that its kernels work on and nobody else looks at; zeroed, 256-byte aligned.  Throws
-  // UsageError where there is no room: what was wanted, and how much is left.
+  // Returns device memory, zeroed and 256-byte aligned.  Throws UsageError with the wanted and the free bytes if there
+  // is no room.
   virtual void* Allocate(size_t bytes) = 0;
-  virtual void Free(void* memory) = 0;  // when all that was asked for before is done
-  virtual size_t FreeBytes() = 0;       // that nobody has taken
+  virtual void Free(void* memory) = 0;  // takes effect after all work submitted so far
+  virtual size_t FreeBytes() = 0;       // unallocated device memory
 
-  // From now until Unpin the device copies from and to this memory of the machine by itself; what is not
-  // pinned may hold up the thread that asks for a copy.  False where that cannot be had.
+  // Locks host memory until Unpin, so that the device copies from and to it asynchronously; copies of other memory may
+  // block the calling thread.  Returns false if the memory cannot be locked.
   virtual bool Pin(void* memory, size_t bytes) = 0;
   virtual void Unpin(void* memory) = 0;
 
-  // Copies into the device's memory, and out of it.  The memory outside is left alone until an
-  // event that was recorded behind has come to pass.
+  // Copy to and from the device's memory.  The host memory must be left alone until an event that was recorded
+  // afterwards is done.
   virtual void Upload(void* to, const void* from, size_t bytes) = 0;
   virtual void Download(void* to, const void* from, size_t bytes) = 0;
 };
 
-// What a kernel may know about where it runs.
+// The facts that a kernel may use about its device.
 struct Device {
   DeviceKind kind = DeviceKind::kCpu;
-  int threads = 1;           // of this rank's OpenMP team; see cpu/threads.h for the one budget
-  Isa isa = Isa::kBaseline;  // for our own loops
-  Precision precision = Precision::kFp32;  // of products, where a kernel offers it
-  // Null: kernels work on everybody's memory, and have computed when they return.
+  int threads = 1;                         // size of this rank's OpenMP team (cpu/threads.h)
+  Isa isa = Isa::kBaseline;                // for dtrain's own loops
+  Precision precision = Precision::kFp32;  // of products, if a kernel supports it
+  // Null: kernels work on host memory, and are done when they return.
   std::shared_ptr<DeviceQueue> queue = {};
 
-  // That all it was asked for until now is done.
+  // Returns an event that is done when all work submitted so far is.
   ReadyEvent Record() const { return queue == nullptr ? ReadyEvent() : queue->Record(); }
 };
 

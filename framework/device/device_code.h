@@ -1,4 +1,4 @@
-// DT_DEVICE: before a function or a lambda that a GPU runs as well, where nvcc compiles it.
+// DT_DEVICE marks a function or lambda that also runs on a GPU; it is empty unless nvcc compiles it.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,6 +1,6 @@
-// Shape: the extents of a tensor, outermost axis first, at most six.  A value, cheap to copy.
+// Shape holds the extents of a tensor, outermost axis first, at most six.  It is a value, cheap to copy.
 //
-// Axis 0 is the batch where there is one (N); images are [N, C, H, W].
+// Axis 0 is the batch (N) if there is one; images are [N, C, H, W].
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class Shape {
   int64_t count() const { return CountFrom(0); }  // all elements; 1 for a scalar
   int64_t CountFrom(int axis) const;              // elements of axes axis, axis+1, ...
 
-  Shape WithBatch(int64_t n) const;  // the same with axis 0 replaced by n
+  Shape WithBatch(int64_t n) const;  // with axis 0 replaced by n
   Shape DropBatch() const;           // without axis 0
   Shape Prepend(int64_t n) const;    // [n, ...]
 

@@ -1,7 +1,7 @@
-// Tensor: a view of memory that somebody else owns - address, shape, element type and format.
+// Tensor is a view of memory that another object owns: address, shape, element type and format.
 //
-// The format says how the elements of a logical [N, C, H, W] lie in memory:
-//   kPlain         row-major, PyTorch's contiguous order.  The only format for other ranks.
+// The format is the order of the elements of a logical [N, C, H, W] in memory:
+//   kPlain         row-major, PyTorch's contiguous order.  The only format that is sent to other ranks.
 //   kChannelsLast  [N, H, W, C]
 //   kBatchBlocked  [ceil(N/16), C, H, W, 16]: sixteen images interleaved, so that one vector holds one
 //                  pixel of sixteen images and odd channel counts waste nothing.  Lanes beyond N are
@@ -18,7 +18,7 @@
 
 namespace dtrain {
 
-// Element types are values, not a template over the whole tree.
+// The element type is a run-time value, not a template parameter.
 enum class DType : uint8_t { kF32, kBF16, kI32, kU8, kF64 };
 
 constexpr size_t SizeOf(DType dtype) {
@@ -48,20 +48,20 @@ struct Tensor {
   int32_t* i32() const { return static_cast<int32_t*>(data); }
 };
 
-// Elements that a tensor of this shape occupies in `format`, padding lanes included.
+// Returns the number of elements that a tensor of this shape occupies in `format`, padding lanes included.
 inline int64_t StoredCount(const Shape& shape, Format format) {
   if (format != Format::kBatchBlocked) return shape.count();
   return (shape[0] + kBatchBlock - 1) / kBatchBlock * kBatchBlock * shape.CountFrom(1);
 }
 
-// FieldSpec: one named input of a model, as a data set gives it and a graph takes it.
+// FieldSpec describes one named input of a model, which a data set provides and a graph consumes.
 struct FieldSpec {
   std::string name;  // "data", "label"
   DType dtype = DType::kF32;
-  // Without the batch axis: [1, 28, 28]; [] for a label.  Of the longest sample where they differ
-  // (sentences): a batch is as long as it must be, and its tensors say how long.
+  // Shape without the batch axis: [1, 28, 28]; [] for a label.  If samples differ in length (sentences) it is that of
+  // the longest; a batch is only as long as its longest sample, and its tensors have that length.
   Shape sample_shape;
-  int64_t classes = 0;  // an int32 field holds numbers below this; 0: unknown
+  int64_t classes = 0;  // upper bound of an int32 field's numbers, exclusive; 0: unknown
 };
 
 }  // namespace dtrain

@@ -1,5 +1,5 @@
-// BoundarySchedule: when a run pauses - for an evaluation, a checkpoint or its end - counted in samples
-// applied by all workers together.
+// BoundarySchedule: the points at which a run pauses for an evaluation, a checkpoint or its end.
+// Positions are counted in samples applied by all workers together.
 #pragma once
 
 #include <algorithm>
@@ -11,42 +11,46 @@ namespace dtrain {
 struct BoundarySchedule {
   int64_t epoch_samples = 1;
   int64_t batch = 1;                  // global
-  int64_t evaluate_every_epochs = 0;  // 0: never, here and below
+  int64_t evaluate_every_epochs = 0;  // 0 means never, here and in the members below
   int64_t evaluate_every_steps = 0;
   int64_t checkpoint_every_epochs = 0;
   int64_t checkpoint_every_steps = 0;
-  // The strategy asks for these (Strategy::Boundaries).
+  // Boundaries that the strategy asks for (Strategy::Boundaries).
   int64_t strategy_every_epochs = 0;
   int64_t strategy_after_steps = 0;  // once
   int64_t last_samples = 0;          // the end of the run
-  // It is resumed where it ended early: nothing is flushed any more, for its model is known.
+  // The run is resumed at a point where it had ended early.  Accumulators are not flushed again,
+  // since the final model was already saved.
   bool ended_early = false;
-  // Steps are so many more than batches of this size come to in the samples before: 0, unless the run was resumed with
-  // another batch at an epoch's end.  Their numbers go on, so that a step keeps its number.
+  // Difference between the number of steps so far and the number of batches of size `batch` in the
+  // samples so far.  It is 0 unless the run was resumed with another batch size at the end of an
+  // epoch; step numbers then continue from those of the first run.
   int64_t step_offset = 0;
 
   int64_t steps_per_epoch() const { return (epoch_samples + batch - 1) / batch; }
 
-  // Samples of the first `epochs` epochs; more than can be counted are as many as can be.
+  // Returns the samples of the first `epochs` epochs, or the largest int64_t if the product
+  // overflows.
   int64_t SamplesOfEpochs(int64_t epochs) const {
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
     return epochs > kMost / epoch_samples - 1 ? kMost : epochs * epoch_samples;
   }
-  // Samples of the first `steps` global batches, as far as they are of this size: the last of an epoch may be smaller.
+  // Returns the samples of the first `steps` global batches.  Batches before step_offset are not
+  // counted, and the last batch of an epoch may be smaller.
   int64_t SamplesOf(int64_t steps) const {
     const int64_t batches = std::max<int64_t>(steps - step_offset, 0);
     const int64_t within = std::min(batches % steps_per_epoch() * batch, epoch_samples);
     const int64_t whole = SamplesOfEpochs(batches / steps_per_epoch());
     return whole > std::numeric_limits<int64_t>::max() - within ? whole : whole + within;
   }
-  // Whole global batches within `samples`.
+  // Returns the number of whole global batches within `samples`.
   int64_t StepsOf(int64_t samples) const {
     const int64_t within = samples % epoch_samples;
     return step_offset + samples / epoch_samples * steps_per_epoch() + within / batch;
   }
-  // The epoch that a step belongs to; both are counted from 0.
+  // Returns the epoch that a step belongs to.  Both are counted from 0.
   int64_t EpochOfStep(int64_t step) const { return (step - step_offset) / steps_per_epoch(); }
-  // The first pause behind `samples`.
+  // Returns the first boundary after `samples`.
   int64_t NextAfter(int64_t samples) const {
     int64_t next = last_samples;
     for (const int64_t every :
@@ -60,14 +64,15 @@ struct BoundarySchedule {
     if (once > samples) next = std::min(next, once);
     return std::max(next, samples);
   }
-  // True for a pause at `samples`, the first one after `before`, that was due at the end of the last epoch or
-  // earlier: an asynchronous run applies the samples that its workers began before they heard of it.
+  // True if the boundary after `before`, which the run reached at `samples`, was due by the end of
+  // the last complete epoch.  An asynchronous run reaches a boundary late, since it also applies
+  // the steps that its workers started before the request to hold arrived.
   bool PausedForEpoch(int64_t before, int64_t samples) const {
     return samples / epoch_samples * epoch_samples >= NextAfter(before);
   }
 
  private:
-  // The first multiple of `every` behind `count`.
+  // Returns the first multiple of `every` after `count`.
   static int64_t Next(int64_t count, int64_t every) {
     const int64_t left = every - count % every;
     return count > std::numeric_limits<int64_t>::max() - left ? std::numeric_limits<int64_t>::max()

@@ -8,17 +8,19 @@
 namespace dtrain {
 namespace {
 
-// How often these elements have been selected from, with this time.  A vector is selected from in the order of
-// its elements, in one piece or bucket by bucket.
+// Returns how many times entries of this vector have been selected, this time included.  The ranges
+// of a vector (layers or buckets) are compressed in ascending order, so the count rises with the
+// first one.
 int64_t CallOf(HostedActor& host, const CompressedRange& what) {
   if (what.range.begin == host.vectors.RangeOf(what.from).begin) ++host.compressions;
   return host.compressions;
 }
 
-// Where this worker's step is to be looked at.
-GradientStudy* StudyOf(const ExchangeSpec& spec, const HostedActor& host) {
-  const bool due = spec.study != nullptr && spec.study->worker() == host.id && spec.study->due();
-  return due && host.gradient != kNoVector ? spec.study : nullptr;
+// Returns the statistics to add to if they are due in this worker's step, else null.
+GradientStatistics* StudyOf(const ExchangeSpec& spec, const HostedActor& host) {
+  const bool due =
+      spec.statistics != nullptr && spec.statistics->worker() == host.id && spec.statistics->due();
+  return due && host.gradient != kNoVector ? spec.statistics : nullptr;
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
       whole_(what.density >= 1 && wire_ == Wire::kFp32),
       key_{spec.seed, host.id, CallOf(host, what), 0},
       there_(host.there),
-      study_(StudyOf(spec, host)) {
+      statistics_(StudyOf(spec, host)) {
   DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
   DT_CHECK(range_.end <= std::numeric_limits<int32_t>::max()) << "positions have 31 bits";
@@ -46,18 +48,19 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
   vectors_.MakeDense(what.from);
   if (ghost_) return;
   if (!vectors_.Empty(what.from)) values_ = vectors_.Get(what.from).At(range_.begin);
-  if (whole_ && study_ != nullptr) {
-    study_->SentWhole(range_, vectors_.Data(host_.gradient) + range_.begin, true);
+  if (whole_ && statistics_ != nullptr) {
+    statistics_->SentWhole(range_, vectors_.Data(host_.gradient) + range_.begin, true);
   }
   if (whole_ || (values_ == nullptr && there_ == nullptr)) return;
   if (wire_ != Wire::kFp32) {
     if (what.rounded == nullptr) moved_ = vectors_.NewDense(range_.size());
-    if (study_ != nullptr) {
-      study_->BeginUnit(range_, vectors_.Data(host_.gradient) + range_.begin, values_);
+    if (statistics_ != nullptr) {
+      statistics_->BeginUnit(range_, vectors_.Data(host_.gradient) + range_.begin, values_);
     }
     return;
   }
-  units_ = UnitsOf(spec.actors.compress.scope, range_, spec.pieces.ranges, spec.actors.buckets);
+  units_ =
+      UnitsOf(spec.actors.compress.scope, range_, spec.layer_gradients.ranges, spec.actors.buckets);
   int64_t covered = 0;
   for (const Range& unit : units_) {
     covered += unit.size();
@@ -102,9 +105,9 @@ void Compression::BeginUnit() {
   checked_ = false;
   next_ = unit.begin;
   choosing_ = !selection_->WantsLook();
-  if (study_ == nullptr) return;
-  study_->BeginUnit(unit, vectors_.Data(host_.gradient) + unit.begin,
-                    values_ + (unit.begin - range_.begin));
+  if (statistics_ == nullptr) return;
+  statistics_->BeginUnit(unit, vectors_.Data(host_.gradient) + unit.begin,
+                         values_ + (unit.begin - range_.begin));
 }
 
 void Compression::EndPass() {
@@ -118,15 +121,15 @@ void Compression::EndUnit() {
   if (compressor_->carries_threshold()) {
     host_.thresholds[units_[unit_].begin] = selection_->Threshold();
   }
-  if (study_ != nullptr) {
+  if (statistics_ != nullptr) {
     const int64_t n = units_[unit_].size();
-    study_->EndUnit(what_.density, compressor_->Asked(n, what_.density));
+    statistics_->EndUnit(what_.density, compressor_->Asked(n, what_.density));
   }
   selection_ = nullptr;
   ++unit_;
 }
 
-// A unit at a time: to go through it in parts would be many round trips in the place of a few.
+// A whole unit is processed at once, since slices would need a round trip to the device each.
 void Compression::SelectThere() {
   const Range unit = units_[unit_];
   DeviceValues& values = there_->ValuesOf(unit);
@@ -156,7 +159,7 @@ void Compression::MoveOut(Range part) {
   for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
   const int64_t first = slice.begin - what_.origin;
   ops_.MoveOut(from, first, positions, room + room_ + count_, chosen);
-  if (study_ != nullptr) study_->Kept(from, slice.size(), chosen);
+  if (statistics_ != nullptr) statistics_->Kept(from, slice.size(), chosen);
   if (what_.masked != kNoVector) {
     dropped_.resize(static_cast<size_t>(std::max<int64_t>(chosen, std::ssize(dropped_))));
     ops_.MoveOut(vectors_.SliceWithValues(what_.masked, slice, ops_), first, positions,
@@ -165,7 +168,7 @@ void Compression::MoveOut(Range part) {
   count_ += chosen;
 }
 
-// Where everything is moved; false when all has been looked at.
+// Checks the next slice of a vector that is moved whole.  Returns false if all slices were checked.
 bool Compression::CheckSlice() {
   if (next_ == range_.end) return false;
   const int64_t end = std::min(range_.end, next_ + ops_.slice_elements());
@@ -174,11 +177,11 @@ bool Compression::CheckSlice() {
   return true;
 }
 
-// Of a cast; false when all is rounded.
+// Rounds the next slice for a cast.  Returns false if all slices were rounded.
 bool Compression::RoundSlice() {
   if (ghost_ || values_ == nullptr) return false;
   if (next_ == range_.end) {
-    if (study_ != nullptr) study_->EndUnit(what_.density, range_.size());
+    if (statistics_ != nullptr) statistics_->EndUnit(what_.density, range_.size());
     return false;
   }
   const Range slice{next_, std::min(range_.end, next_ + ops_.slice_elements())};
@@ -186,14 +189,14 @@ bool Compression::RoundSlice() {
   float* const to = what_.rounded == nullptr ? moved_.MutableF32() : what_.rounded;
   finite_ &= ops_.Finite(from, slice.size());
   ops_.SplitRounded(wire_, to + (slice.begin - range_.begin), from, slice.size());
-  if (study_ != nullptr) study_->Kept(from, slice.size(), slice.size());
+  if (statistics_ != nullptr) statistics_->Kept(from, slice.size(), slice.size());
   next_ = slice.end;
   return true;
 }
 
-Piece Compression::Take() {
+VectorSlice Compression::Take() {
   if (whole_) {
-    Piece all = vectors_.Get(what_.from);
+    VectorSlice all = vectors_.Get(what_.from);
     vectors_.Clear(what_.from);
     return all;
   }

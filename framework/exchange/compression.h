@@ -1,17 +1,18 @@
-// Compression: a selection, carried out in slices: of a Compress effect, or of what a Reduce sends.
+// Compression: selects the entries of a vector that are sent, slice by slice, for a Compress or a
+// Reduce effect.
 //
-// Unit by unit of the compressor's scope: the passes of the selection over the unit's slices, then
-// one more in which the chosen entries leave the vector.  A value is moved or stays, bit by
-// bit.  In the first pass every value is looked at for NaN and infinity: a selector may never pick
-// one.
+// It works through the units of the compressor's scope one after the other.  The selection makes
+// its passes over the slices of a unit, then one more pass moves the chosen entries out of the
+// vector.  Each value is either moved or stays, with all its bits.  The first pass checks every
+// value for NaN and infinity, since a selector might never pick one.
 //
-// A cast rounds every value: what is sent is the rounded ones, what stays is the errors.
+// A cast rounds every value instead: the rounded values are sent, the rounding errors stay.
 //
-// Where the residual is in a device's memory (device_residual.h) a slice is a unit, of which only the
-// chosen entries come to the machine's.
+// If the residual is in a device's memory (device_residual.h), a slice is a whole unit, and only
+// the chosen entries are copied to host memory.
 //
-// A density of 1 or more moves the whole vector, by reference.  (A cast's is 1, and it moves none.)  A
-// ghost gets as many entries as the density asks for.
+// With a density of 1 or more the whole vector is moved, by reference.  (A cast has density 1 and
+// moves nothing.)  A ghost run gets as many entries as the density asks for.
 #pragma once
 
 #include <memory>
@@ -23,30 +24,32 @@
 
 namespace dtrain {
 
-// What is selected from: a range of a vector of the actor.
+// The range of an actor's vector from which entries are selected.
 struct CompressedRange {
   VectorId from = kNoVector;
   Range range;
   double density = 1;
-  int64_t origin = 0;           // the arena's element that positions are counted from
-  VectorId masked = kNoVector;  // a vector that becomes 0 where an entry is taken
-  // Of a cast: where the rounded values go, in the place of a vector of their own; the range's first.
+  int64_t origin = 0;           // index in the arena that positions are relative to
+  VectorId masked = kNoVector;  // vector that is set to 0 wherever an entry is taken
+  // Destination of a cast's rounded values, beginning with the range's first.  Null: a new vector.
   float* rounded = nullptr;
 };
 
 class Compression {
  public:
-  // All outlive it; nobody else touches the range until it is done.
+  // The references outlive it.  Nothing else may access the range until it is done.
   Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
               const CompressedRange& what);
 
-  // Works through the next slice; false when that was the last.
+  // Processes the next slice.  Returns false if it was the last.
   bool RunSlice();
 
+  // False once a NaN or infinity was found.
   bool finite() const { return finite_; }
-  // When it is done.
+  // Call these when it is done.
   CompressionReport report() const;
-  Piece Take();  // what has left the vector; not where it went to CompressedRange::rounded
+  // Returns what was moved out of the vector; not to be called if CompressedRange::rounded is set.
+  VectorSlice Take();
 
  private:
   void BeginUnit();
@@ -64,24 +67,24 @@ class Compression {
   VectorOps& ops_;
   const Range range_;
   const bool ghost_;
-  const Wire wire_;   // of a cast
-  const bool whole_;  // everything is moved
+  const Wire wire_;   // number format of a cast; kFp32 for selections
+  const bool whole_;  // the whole vector is moved
   SelectionKey key_;
 
-  const float* values_ = nullptr;  // of `from`, before anything is moved; null: zeros
-  DeviceResidual* const there_;    // in whose memory `from` is; null: in the machine's
+  const float* values_ = nullptr;  // of `from`, before entries are moved; null: all are zero
+  DeviceResidual* const there_;    // has `from` in device memory; null: it is in host memory
   std::vector<Range> units_;
   size_t unit_ = 0;
-  int64_t next_ = 0;  // the arena's element at which the next slice begins
+  int64_t next_ = 0;  // index in the arena at which the next slice begins
   std::unique_ptr<Selection> selection_;
-  GradientStudy* const study_;  // of this; null: nobody looks on
-  bool choosing_ = false;
-  bool checked_ = false;  // this unit, for NaN and infinity
+  GradientStatistics* const statistics_;  // gets statistics of this step; null: not requested
+  bool choosing_ = false;                 // in the last pass over a unit, which moves entries
+  bool checked_ = false;                  // this unit was checked for NaN and infinity
 
   Blob moved_;
-  std::vector<float> dropped_;  // scratch: what was where entries are masked
-  int64_t room_ = 0;            // entries
-  int64_t count_ = 0;           // so far
+  std::vector<float> dropped_;  // scratch for the values of `masked` that are dropped
+  int64_t room_ = 0;            // entries that moved_ has room for
+  int64_t count_ = 0;           // entries in moved_ so far
   bool finite_ = true;
 };
 

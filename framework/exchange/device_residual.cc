@@ -16,7 +16,7 @@ std::unique_ptr<DeviceResidual> DeviceResidual::For(const ExchangeSpec& spec,
                                                     const Device& device) {
   const CompressConfig& compress = spec.actors.compress;
   const bool serves = device.queue != nullptr && compress.on() && !compress.rounds() &&
-                      compress.clip_norm == 0 && spec.study == nullptr && spec.synchronous() &&
+                      compress.clip_norm == 0 && spec.statistics == nullptr && spec.synchronous() &&
                       spec.placement().servers == 0;
   return serves ? std::make_unique<DeviceResidual>(spec, device) : nullptr;
 }
@@ -31,7 +31,7 @@ DeviceResidual::DeviceResidual(const ExchangeSpec& spec, const Device& device)
   gradient_ = Buffer(device_, bytes);
   residual_ = Buffer(device_, bytes);
   if (momentum_ > 0) velocity_ = Buffer(device_, bytes);
-  device_.Record().Wait();  // the net's queue finds it zeroed
+  device_.Record().Wait();  // the zeroed memory is visible to the net's queue
 }
 
 void DeviceResidual::Add(Range range) {

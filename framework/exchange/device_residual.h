@@ -1,9 +1,10 @@
-// DeviceResidual: what a worker keeps back of its gradients, in the memory of the device that computes them, so
-// that only what a compressor selects leaves it.
+// DeviceResidual: a worker's residual in the memory of the device that computes its gradients, so
+// that only the entries that a compressor selects are copied to host memory.
 //
-// The net writes the gradient there; the exchange's own, in the machine's memory, is then where the sum
-// comes to.  Each worker has one, of a queue of its own, which the thread of the exchange asks; what it
-// reads has been written when it is asked for (GradientSink).
+// The net writes the gradient into gradient().  The driver's gradient vector, in host memory, then
+// only receives the sums.  Each worker has a DeviceResidual, with a device queue of its own that
+// only the exchange thread uses.  The net has finished writing a range before the exchange asks for
+// it (GradientSink).
 #pragma once
 
 #include <cstdint>
@@ -20,30 +21,30 @@ namespace dtrain {
 
 class DeviceResidual {
  public:
-  // Null where workers keep their residuals in the machine's memory: without a device that has memory of
-  // its own, where no sum of selections is made (messages to servers, casts), and where all of a gradient
-  // is looked at there (studies, a worker's own clipping).
+  // Returns null if workers keep their residuals in host memory: the device has no memory of its
+  // own, no selected entries are all-reduced (parameter servers, casts), or the whole gradient is
+  // needed in host memory (gradient statistics, clipping at the worker).
   static std::unique_ptr<DeviceResidual> For(const ExchangeSpec& spec, const Device& device);
 
   DeviceResidual(const ExchangeSpec& spec, const Device& device);
 
-  // Where the net writes the gradient.
+  // Device memory that the net writes the gradient into.
   Arena gradient() const { return {gradient_.f32(), net_queue_}; }
 
-  // The gradient, or the velocity that it goes into, is added to the residual.
+  // Adds the gradient to the residual; with momentum, updates the velocity and adds that.
   void Add(Range range);
-  // The same, and all of the residual comes to `to`.
+  // The same, then moves the whole residual of the range to `to`, in host memory.
   void TakeAll(Range range, float* to);
 
-  // Of a unit, to select from.
+  // Returns the residual of a unit, for a selection.
   DeviceValues& ValuesOf(Range unit);
-  // The entries at these places of it leave, and their velocity begins anew.
+  // Moves the entries at these places of the unit to `to`, and sets their velocity to zero.
   void TakeOut(Range unit, std::span<const int32_t> places, float* to);
-  // What a sum has returned; positions are counted from `first`.
+  // Adds entries that a sum has returned to the residual.  Positions are relative to `first`.
   void PutBack(int64_t first, const SparseView& entries);
 
-  // Copies into the vectors that the residual would be among, and out of them, which empties those.  At
-  // rest.
+  // Bring copies residual and velocity into the actor's vectors, TakeFrom copies them back and
+  // clears those.  Call them only at a boundary.
   void Bring(ActorVectors& vectors) const;
   void TakeFrom(ActorVectors& vectors);
 
@@ -51,7 +52,7 @@ class DeviceResidual {
   const float momentum_;
   const int64_t size_;
   DeviceQueue* const net_queue_;
-  const Device device_;  // with the queue of its own
+  const Device device_;  // with a queue of its own
   const std::unique_ptr<DeviceValues> values_;
   Buffer gradient_, residual_, velocity_;
 };

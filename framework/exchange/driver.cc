@@ -11,12 +11,12 @@
 
 namespace dtrain {
 
-// What an actor sees of the driver.
+// The driver's interface to one actor.
 class Driver::Port : public Effects {
  public:
   Port(Driver& driver, HostedActor& host) : driver_(driver), host_(host) {}
 
-  void set_arrived(std::optional<Piece> piece) { arrived_ = std::move(piece); }
+  void set_arrived(std::optional<VectorSlice> slice) { arrived_ = std::move(slice); }
 
   void StartStep() override { Push(StartStepEffect{}); }
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
@@ -33,7 +33,7 @@ class Driver::Port : public Effects {
     Push(SendEffect{to, std::move(message), payload});
   }
   void SetTimer(int timer, Nanos delay) override {
-    driver_.timers_.Set(driver_.seams_.clock->Now() + delay, {host_.id, timer});
+    driver_.timers_.Set(driver_.dependencies_.clock->Now() + delay, {host_.id, timer});
   }
   Nanos Time() override { return driver_.EventTime(host_.id); }
   void Take(VectorId to, VectorId from) override { Push(TakeEffect{to, from}); }
@@ -54,25 +54,28 @@ class Driver::Port : public Effects {
 
   Driver& driver_;
   HostedActor& host_;
-  std::optional<Piece> arrived_;
+  std::optional<VectorSlice> arrived_;
 };
 
 struct Driver::Host : HostedActor {
   Host(ActorId id, Driver& driver)
       : HostedActor(id, driver.spec_.strategy->MakeActor(id, driver.spec_.actors), driver.spec_,
-                    Reducer::kTailSize, driver.seams_.pools, driver.seams_.worker_residual),
+                    Reducer::kTailSize, driver.dependencies_.pools,
+                    driver.dependencies_.worker_residual),
         port(driver, *this) {}
   Port port;
 };
 
-Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, const Piece& weights)
+Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverDependencies& dependencies,
+               const VectorSlice& weights)
     : spec_(spec),
       rank_(rank),
-      seams_(seams),
-      mailbox_(rank, spec.placement().ranks(), seams.channel, spec.rank_nodes),
+      dependencies_(dependencies),
+      mailbox_(rank, spec.placement().ranks(), dependencies.channel, spec.rank_nodes),
       service_(mailbox_),
-      reducer_(seams.collective, seams.sparse, spec.size(), seams.sum_times),
-      effects_(spec, *seams.ops, seams.threads, *this, seams.clock) {
+      reducer_(dependencies.collective, dependencies.sparse, spec.size(),
+               dependencies.all_reduce_times),
+      effects_(spec, *dependencies.ops, dependencies.threads, *this, dependencies.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
     Restore(*hosts_.back(), weights);
@@ -90,7 +93,7 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, co
 Driver::~Driver() = default;
 
 // Sets the model's weights in every vector that begins with them, and the solver's vectors.
-void Driver::Restore(HostedActor& host, const Piece& weights) const {
+void Driver::Restore(HostedActor& host, const VectorSlice& weights) const {
   if (spec_.ghost) return;
   DT_CHECK(weights.range == (Range{0, spec_.size()}));
   for (size_t v = 0; v < host.vectors.specs().size(); ++v) {
@@ -129,9 +132,9 @@ const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 // ------------------------------------------------------------------ the worker's step
 
 void Driver::Begin() {
-  if (timers_.held())
-    return;  // messages are being counted: its own would be on their way at a boundary
-  // Admitted before it was saved.
+  // Messages are being counted for a boundary; those of a new step would be in flight at it.
+  if (timers_.held()) return;
+  // A step that was admitted before the checkpoint.
   if (stage_ == StepStage::kAdmitted && !held_) stage_ = StepStage::kStarted;
   if (stage_ != StepStage::kNone) return;
   stage_ = StepStage::kBegun;
@@ -154,9 +157,9 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
     Reducer::WriteReport(report, gradients() + spec_.size());
     const std::span<float> own(gradients(), static_cast<size_t>(spec_.size()));
     const CompressConfig& compress = spec_.actors.compress;
-    ClipBeforeMomentum(compress.clip_norm, spec_.placement().workers, *seams_.ops, own);
+    ClipBeforeMomentum(compress.clip_norm, spec_.placement().workers, *dependencies_.ops, own);
     if (worker_->master == kNoVector) {
-      ClipOwnGradient(spec_.solver.clip_norm, report, *seams_.ops, own);
+      ClipOwnGradient(spec_.solver.clip_norm, report, *dependencies_.ops, own);
       if (!compress.on()) StudyGradient({0, spec_.size()});
     }
   }
@@ -165,11 +168,11 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
   worker_->actor->OnEnd(report, worker_->port);
 }
 
-// What is sent as it is; a selection is looked at where it is made (compression.h).
+// Records a gradient that is sent uncompressed.  Compression records the others.
 void Driver::StudyGradient(Range range) {
-  GradientStudy* const study = spec_.study;
-  if (study == nullptr || worker_->id != study->worker() || !study->due()) return;
-  study->SentWhole(range, gradients() + range.begin, IsLast(range));
+  GradientStatistics* const statistics = spec_.statistics;
+  if (statistics == nullptr || worker_->id != statistics->worker() || !statistics->due()) return;
+  statistics->SentWhole(range, gradients() + range.begin, IsLast(range));
 }
 
 bool Driver::TakeStarted() {
@@ -205,32 +208,33 @@ void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
   outcome_.finite = outcome.finite && finite() && std::isfinite(outcome.loss_sum);
   host.samples_applied += outcome.samples;
   if (host.master != kNoVector) host.vectors.Get(host.master);  // the next version is complete
-  if (spec_.study != nullptr && host.id == spec_.study->worker()) spec_.study->EndStep();
+  if (spec_.statistics != nullptr && host.id == spec_.statistics->worker())
+    spec_.statistics->EndStep();
   stage_ = StepStage::kEnded;
 }
 
-void Driver::Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) {
+void Driver::Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) {
   const Rank to = spec_.placement().RankOf(effect.to);
-  if (seams_.timeline != nullptr) {
-    seams_.timeline->Sent(seams_.clock->Now(), to, BytesOf(piece));
+  if (dependencies_.timeline != nullptr) {
+    dependencies_.timeline->Sent(dependencies_.clock->Now(), to, BytesOf(slice));
   }
   mailbox_.Send(to, {.from = host.id,
                      .to = effect.to,
                      .message = std::move(effect.message),
-                     .piece = std::move(piece),
+                     .slice = std::move(slice),
                      .finite = finite()});
 }
 
 // ------------------------------------------------------------------ events
 
 void Driver::Note(const Event& event) {
-  if (seams_.record != nullptr) seams_.record->Add(event);
+  if (dependencies_.record != nullptr) dependencies_.record->Add(event);
 }
 
-// Noted behind the event that it belongs to.
+// The record has the time after the event that it belongs to.
 Nanos Driver::EventTime(ActorId actor) {
-  const Nanos time = seams_.event_times == nullptr ? seams_.clock->Now() + time_ahead_
-                                                   : seams_.event_times->Next();
+  const Nanos time = dependencies_.event_times == nullptr ? dependencies_.clock->Now() + time_ahead_
+                                                          : dependencies_.event_times->Next();
   Note({EventKind::kTime, actor, time});
   return time;
 }
@@ -255,8 +259,9 @@ bool Driver::DeliverEnvelope() {
     HostOf(envelope->to).actor->OnLostMessage(envelope->from, envelope->message);
     return true;
   }
-  if (seams_.timeline != nullptr) {
-    seams_.timeline->Read(seams_.clock->Now(), envelope->from_rank, BytesOf(envelope->piece));
+  if (dependencies_.timeline != nullptr) {
+    dependencies_.timeline->Read(dependencies_.clock->Now(), envelope->from_rank,
+                                 BytesOf(envelope->slice));
   }
   finite_ &= envelope->finite;
   Host& host = HostOf(envelope->to);
@@ -266,13 +271,13 @@ bool Driver::DeliverEnvelope() {
     host.actor->OnGone(envelope->from, host.port);
     return true;
   }
-  host.port.set_arrived(envelope->piece);
+  host.port.set_arrived(envelope->slice);
   host.actor->OnMessage(envelope->from, envelope->message, host.port);
   host.port.set_arrived(std::nullopt);
   return true;
 }
 
-// Of the step that is on its way.
+// Returns the compressor's density for the current step; 1 without a compressor.
 double Driver::DensityNow() const {
   const CompressConfig& compress = spec_.actors.compress;
   if (!compress.on()) return 1;
@@ -280,7 +285,7 @@ double Driver::DensityNow() const {
   return compress.DensityAt(samples / spec_.rule.epoch_samples, spec_.rule.StepsOf(samples));
 }
 
-// Whether the worker has more to send than the gradient that is here.
+// True if a residual or a velocity has to be added to the gradient before it is sent.
 bool Driver::HoldsBack() const {
   const CompressConfig& compress = spec_.actors.compress;
   if (!compress.on()) return false;
@@ -301,7 +306,7 @@ bool Driver::TakeReduced() {
 }
 
 void Driver::TellReduced(Range range) {
-  // What the sum of all reports has come to.
+  // The sum of the workers' step reports.
   const auto outcome = [&] {
     return spec_.ghost || OnDevice() ? outcome_ : Reducer::ReadOutcome(gradients() + spec_.size());
   };
@@ -309,8 +314,8 @@ void Driver::TellReduced(Range range) {
   worker_->actor->OnReduced(range, worker_->port);
 }
 
-// A compressor has looked at all that it found before the report of the step goes out, which takes
-// along that something was not finite.
+// The step's report is sent with the last range, when the compressor has checked all of the
+// gradient.  If it found a NaN or infinity, the report says so.
 void Driver::TellNotFinite(Range range) {
   if (IsLast(range) && !spec_.ghost && !finite())
     Reducer::WriteNotFinite(gradients() + spec_.size());
@@ -321,12 +326,12 @@ void Driver::StartRoundedSum(HostedActor& host, Range range) {
   Rounding rounding{spec_.actors.compress.wire()};
   if (!spec_.ghost) {
     const VectorId residual = host.vectors.Find(VectorRole::kResidual);
-    rounding.errors = host.vectors.SliceWithValues(residual, range, *seams_.ops);
+    rounding.errors = host.vectors.SliceWithValues(residual, range, *dependencies_.ops);
   }
   reducer_.StartRounded(range, rounding, gradients());
 }
 
-void Driver::StartSum(HostedActor& host, Range range, Piece selected, int64_t k) {
+void Driver::StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) {
   TellNotFinite(range);
   const std::vector<Range>& buckets = spec_.actors.buckets;
   const auto bucket = std::find(buckets.begin(), buckets.end(), range);
@@ -341,8 +346,8 @@ void Driver::EndSum(const Reduced& reduced) {
 }
 
 bool Driver::FireDueTimer() {
-  if (timers_.Next() < 0) return false;  // without a look at the clock
-  const auto timer = timers_.TakeDue(seams_.clock->Now());
+  if (timers_.Next() < 0) return false;  // avoids reading the clock
+  const auto timer = timers_.TakeDue(dependencies_.clock->Now());
   if (timer) Fire(*timer);
   return timer.has_value();
 }
@@ -376,21 +381,22 @@ void Driver::TellNode() {
                                          .finite = finite()});
 }
 
-void Driver::TellQuiescent(const QuiescentState& quiescent) {
+void Driver::NotifyQuiescent(const QuiescentState& quiescent) {
   if (died_) return;
   QuiescentState in_steps = quiescent;
   in_steps.gone = gone_;
   in_steps.steps = spec_.rule.StepsOf(quiescent.samples_applied);
   in_steps.epochs = quiescent.samples_applied / spec_.rule.epoch_samples;
   for (const auto& host : hosts_) {
-    // A run that is resumed at its end has flushed what there was.
+    // The actors of a run that is resumed at its end flushed their accumulators before it was
+    // saved.
     if (quiescent.last && std::exchange(host->told_of_end, 1) != 0) continue;
     Note({EventKind::kQuiet, host->id, quiescent.samples_applied, quiescent.last});
     host->actor->OnQuiescent(in_steps, host->port);
   }
 }
 
-// ------------------------------------------------------------------ what others see
+// ------------------------------------------------------------------ state and reports
 
 bool Driver::Busy() const {
   return stage_ == StepStage::kBegun || reducer_.busy() || !effects_.empty() || mailbox_.Busy();
@@ -465,13 +471,13 @@ std::string Driver::Holds() const {
 void Driver::VisitToGoOn(StateVisitor& visitor) {
   Visit(visitor);
   visitor.Owner("driver");
-  if (seams_.sparse != nullptr) seams_.sparse->Visit(visitor);
+  if (dependencies_.sparse != nullptr) dependencies_.sparse->Visit(visitor);
   DT_CHECK(!Stepping()) << Describe();
   int64_t stage = static_cast<int64_t>(stage_);
   visitor.Int("stage", stage);
   stage_ = static_cast<StepStage>(stage);
   for (const auto& host : hosts_) visitor.Int("told_of_end", host->told_of_end);
-  const Nanos now = seams_.clock->Now();
+  const Nanos now = dependencies_.clock->Now();
   std::vector<int64_t> timers = timers_.Left(now);
   visitor.Ints("timers", timers);
   timers_.SetAll(timers, now);

@@ -1,17 +1,18 @@
-// Driver: carries out what the actors of one rank ask for, and turns what comes of it into events.
+// Driver: carries out the effects that the actors of one rank ask for, and delivers the resulting
+// events to them.
 //
-// It depends on MessageChannel (messages between ranks), Collective (sums over all workers), Clock and
-// VectorOps (arithmetic), and never knows whether they are real or simulated.  It owns the vectors
-// of its actors and the solver's state beside their master weights.
+// It depends on MessageChannel (messages between ranks), Collective (all-reduces over the workers),
+// Clock and VectorOps (arithmetic), and never knows whether they are real or simulated.  It owns
+// the vectors of its actors and the solver's state that belongs to their master weights.
 //
-//   Mailbox         messages, and how many there were
-//   Reducer      sums over the workers, in order
-//   Service      messages from driver to driver
-//   EffectQueue  effects that wait their turn
-//   TimerTable   when actors want to be woken
+//   Mailbox      sends, receives and counts messages
+//   Reducer      all-reduces over the workers, in order
+//   Service      messages between drivers
+//   EffectQueue  effects that wait for their turn
+//   TimerTable   timers that the actors have set
 //
-// One thread calls a Driver (the exchange thread, the trainer's when there is one rank, the
-// simulator).
+// All calls come from one thread: the exchange thread, the trainer's thread if there is only one
+// rank, or the simulator's.
 #pragma once
 
 #include <memory>
@@ -30,106 +31,115 @@
 
 namespace dtrain {
 
-// Where the step of a rank's worker stands.
+// Stage of the step of a rank's worker.
 enum class StepStage {
-  kNone,      // there is none: before the first, and between two
+  kNone,      // there is no step: before the first one, and between two
   kBegun,     // it waits to be admitted
-  kAdmitted,  // but the run comes to a boundary: it starts when that is left
-  kStarted,   // it may be computed, and nobody has looked yet (TakeStarted)
+  kAdmitted,  // it is admitted, but starts only when the run leaves the coming boundary
+  kStarted,   // it may be computed; the host has not called TakeStarted yet
   kRunning,   // it is being computed
-  kClosing,   // it is computed; updates and messages go on
-  kEnded,     // it is over, and nobody has looked yet (TakeEnded)
+  kClosing,   // it is computed; updates and messages continue
+  kEnded,     // it is over; the host has not called TakeEnded yet
 };
 
-// What Effects::Time answers in a replay: the times of the record, in order.
+// The values that Effects::Time returns in a replay: the times of the record, in order.
 class EventTimes {
  public:
   virtual ~EventTimes() = default;
   virtual Nanos Next() = 0;
 };
 
-// What a driver stands on; all of it outlives the driver.
-struct DriverSeams {
-  MessageChannel* channel = nullptr;   // null where no other rank has an actor to talk to
-  Collective* collective = nullptr;    // null with one worker, or where the strategy uses none
-  SparseCollective* sparse = nullptr;  // the same, where its sums are compressed
+// The objects that a driver works with.  All of them outlive the driver.
+struct DriverDependencies {
+  MessageChannel* channel = nullptr;   // null if no other rank has an actor to talk to
+  Collective* collective = nullptr;    // null with one worker, or if the strategy needs none
+  SparseCollective* sparse = nullptr;  // for compressed gradients; else null
   const Clock* clock = nullptr;
-  EventTimes* event_times = nullptr;  // null: the clock's
+  EventTimes* event_times = nullptr;  // null: times are read from the clock
   VectorOps* ops = nullptr;
-  BlobPools* pools = nullptr;                 // null in a ghost run
-  DeviceResidual* worker_residual = nullptr;  // null: it is among the worker's vectors
-  RankTimeline* timeline = nullptr;           // null: not asked for
-  SumTimes* sum_times = nullptr;              // the same
-  EventLog* record = nullptr;                 // notes every event; null: nobody wants to know
-  int threads = 1;  // of the team of the thread that drives, for solver updates
+  BlobPools* pools = nullptr;                  // null in a ghost run
+  DeviceResidual* worker_residual = nullptr;   // null: the residual is one of the worker's vectors
+  RankTimeline* timeline = nullptr;            // null if not requested
+  AllReduceTimes* all_reduce_times = nullptr;  // null if not requested
+  EventLog* record = nullptr;                  // gets every event; null if not requested
+  int threads = 1;                             // threads that a solver update may use
 };
 
 class Driver : private EffectTarget {
  public:
-  // With the actors that the placement puts on this rank (at most one worker).  `weights`: the
-  // model's, which every vector that begins with them shares; no blob in a ghost run.  `spec`
-  // outlives the driver.
-  Driver(const ExchangeSpec& spec, Rank rank, const DriverSeams& seams, const Piece& weights);
+  // Makes the actors that the placement puts on this rank (at most one worker).  `weights` are the
+  // model's weights, shared by every vector that begins with them; without a blob in a ghost run.
+  // `spec` outlives the driver.
+  Driver(const ExchangeSpec& spec, Rank rank, const DriverDependencies& dependencies,
+         const VectorSlice& weights);
   ~Driver() override;
 
   // --- the step of this rank's worker
   bool HasWorker() const { return worker_ != nullptr; }
   ActorId worker() const;
-  // Does nothing where a step was begun before a boundary: it waits still, or has started since.  Nor
-  // where a boundary is so near that nothing may begin (TimerTable::Hold): call it again behind the boundary.
+  // Begins a step.  Does nothing if a step that was begun before a boundary still waits or has
+  // started since.  Does nothing either while the ranks agree on a boundary (TimerTable::held);
+  // call it again after that boundary.
   void Begin();
   void Ready(Range range);
-  // The last Ready of a step: all of its gradient is final.
+  // The last Ready of a step: its whole gradient is final.
   void ReadyLast(Range range, const StepReport& report);
   bool IsLast(Range range) const { return reducer_.IsLast(range); }
   StepStage stage() const { return stage_; }
-  // It may be computed, is computed, or has ended unseen.
+  // True from the start of a step until the host has taken its end (TakeEnded).
   bool Stepping() const { return stage_ >= StepStage::kStarted; }
-  // True once for each step.
+  // Each returns true once for each step.
   bool TakeStarted();
-  bool TakeEnded();  // outcome() is its end
+  bool TakeEnded();  // outcome() is then the step's
   const StepOutcome& outcome() const { return outcome_; }
-  // Synchronous: by all workers, as this one knows.  Else by this one, from where the run began.
+  // Samples applied so far.  With a synchronous strategy, those of all workers, as far as this one
+  // knows; else those of this worker, added to the run's at the start.
   int64_t samples_applied() const;
-  // What the worker computes with, and where sums come to (null in a ghost run): where the backward pass
-  // writes as well, unless the worker's residual is in a device's memory.
+  // weights(): what the worker computes with.  gradients(): the memory that receives the sums, null
+  // in a ghost run.  The backward pass writes there as well, unless the worker's residual is in a
+  // device's memory (DeviceResidual::gradient).
   Blob weights();
   float* gradients();
 
   // --- quiescence (quiescence.h)
-  // While held, no step starts.
+  // While `held`, no step starts.
   void Hold(bool held);
   bool held() const { return held_; }
-  // Tells every actor of this rank (Actor::OnQuiescent).
-  void TellQuiescent(const QuiescentState& quiescent);
+  // Notifies every actor of this rank (Actor::OnQuiescent).
+  void NotifyQuiescent(const QuiescentState& quiescent);
   const Mailbox& mailbox() const { return mailbox_; }
   Service& service() { return service_; }
   TimerTable& timers() { return timers_; }
-  // False once an update here, or one that a message comes behind, has written a NaN or an infinity.
+  // False once an update on this rank, or one reported by an incoming message (Envelope::finite),
+  // has written a NaN or an infinity.
   bool finite() const { return finite_ && effects_.finite(); }
 
-  // --- death (the simulator's; over MPI a lost rank ends the run)
-  // This rank dies: its actors see no event any more, and a step that is computed comes to nothing.
-  // Effects that they have asked for by now are carried out, so that no message goes out to some of its receivers
-  // only; then it is dead.  Quiescence goes on, since some rank has to answer in its place.
+  // --- death of a rank (only in the simulator; over MPI a lost rank ends the run)
+  // Makes this rank die: its actors get no more events, and a step that is being computed is
+  // dropped.  Effects requested so far are still carried out, so that a message to several
+  // receivers reaches all of them; then dead() is true.  Quiescence keeps working, since the counts
+  // of this rank are still needed.
   void Die();
   bool died() const { return died_; }
   bool dead() const { return died_ && effects_.empty() && stage_ == StepStage::kNone; }
-  // The last message of a rank that is dead, to the actor of its worker's node, if there is one.
+  // Sends the last message of a dead rank, to the actor of its worker's node if the placement has
+  // one.
   void TellNode();
-  // A worker has died.
+  // Notes that a worker has died.
   void NoteGone(ActorId worker) { gone_.push_back(worker); }
 
-  // Moves everything along a little; true when something moved.
+  // Advances messages, all-reduces, timers and effects by one small step each.  Returns true if
+  // anything moved.
   bool Progress();
-  // There is something to move along, now or when others have done their part.
+  // True if there is work to do, now or after other ranks have done theirs.
   bool Busy() const;
   const EffectQueue& effects() const { return effects_; }
-  // Fires a timer of this number now, whatever the time (replay); false when none is set.
+  // Fires a timer of this number now, whatever the time (replay).  Returns false if none is set.
   bool FireTimer(int number);
 
   // --- at a boundary
-  // The spec has them already (ExchangeSpec::actors).
+  // Notifies the actors of new buckets.  The caller has stored them in ExchangeSpec::actors
+  // already.
   void SetBuckets(const std::vector<Range>& buckets);
   struct Master {
     ActorId actor;
@@ -137,22 +147,23 @@ class Driver : private EffectTarget {
     Blob weights;
     int64_t updates;                   // solver steps since the run began
     double share;                      // Actor::MasterShare
-    std::vector<float*> solver_state;  // in the solver's StateNames() order, of `range`
+    std::vector<float*> solver_state;  // elements of `range`, in the solver's StateNames() order
   };
   std::vector<Master> Masters();
-  // Puts their weights where they belong in an arena of the whole model: a shard is copied, a
-  // replica is added by its share.
+  // Puts the masters' weights into an arena of the whole model: a shard is copied, a replica is
+  // added with its share.
   void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
-  // For checkpoints: also whether a step has begun, which then goes on with the next Begin, the timers
-  // that are set, and the time that actors measure by, which goes on where it was.
+  // For checkpoints.  Besides Visit, it visits the stage of the step (a step that has begun
+  // continues with the next Begin), the timers that are set, and the actors' time, which continues
+  // from its saved value.
   void VisitToGoOn(StateVisitor& visitor);
-  // What its actors hold for others of this run (Actor::Holds), joined by "; ".
+  // Returns what the actors hold for other actors of this run (Actor::Holds), joined by "; ".
   std::string Holds() const;
 
   Collective::Traffic traffic() const;
   ProtocolReport Report() const;
-  ProtocolReport WorkerReport() const;  // of its worker alone; empty without one
+  ProtocolReport WorkerReport() const;  // of this rank's worker alone; empty without one
   const CompressionReport& compression() const { return effects_.compression(); }
   std::string Describe() const;  // every actor of this rank, joined by "; "
   const Actor& actor(ActorId id) const;
@@ -161,13 +172,13 @@ class Driver : private EffectTarget {
   class Port;
   struct Host;
 
-  void Restore(HostedActor& host, const Piece& weights) const;
+  void Restore(HostedActor& host, const VectorSlice& weights) const;
   Host& HostOf(ActorId id) const;
 
   void StartStep() override;
   void EndStep(HostedActor& host, const StepOutcome& outcome) override;
-  void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) override;
-  void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) override;
+  void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) override;
+  void StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) override;
   void StartDenseSum(Range range) override {
     if (spec_.actors.compress.on()) TellNotFinite(range);
     reducer_.Start(range, gradients());
@@ -176,9 +187,9 @@ class Driver : private EffectTarget {
   void TellNotFinite(Range range);
   void EndSum(const Reduced& reduced) override;
 
-  // The vectors are in a device's memory: its pools make them there.
+  // True if the vectors are in a device's memory.
   bool OnDevice() const {
-    return seams_.pools != nullptr && seams_.pools->device().queue != nullptr;
+    return dependencies_.pools != nullptr && dependencies_.pools->device().queue != nullptr;
   }
   bool DeliverEnvelope();
   double DensityNow() const;
@@ -193,7 +204,7 @@ class Driver : private EffectTarget {
 
   const ExchangeSpec& spec_;
   const Rank rank_;
-  const DriverSeams seams_;
+  const DriverDependencies dependencies_;
 
   std::vector<std::unique_ptr<Host>> hosts_;
   Host* worker_ = nullptr;  // of hosts_
@@ -205,23 +216,23 @@ class Driver : private EffectTarget {
 
   StepStage stage_ = StepStage::kNone;
   bool held_ = false;
-  bool finite_ = true;   // as far as messages say
+  bool finite_ = true;   // no incoming message has reported a NaN or infinity
   StepOutcome outcome_;  // of the last step
   bool died_ = false;
-  std::vector<ActorId> gone_;  // workers of whose death this rank knows
-  Nanos time_ahead_ = 0;       // of the actors' time before the clock's, after a resume
+  std::vector<ActorId> gone_;  // workers known to have died
+  Nanos time_ahead_ = 0;       // actors' time minus clock time; not 0 after a resume
 };
 
-// mean += share * replica.  In order of the servers it makes the solver's vectors of replicated masters, the
-// same bits wherever they are made.
+// mean += share * replica.  It is called in the order of the servers, so the mean of replicated
+// solver vectors has the same bits wherever it is computed.
 inline void AddReplica(float* mean, const float* replica, double share, int64_t n) {
   if (share == 0) return;
   const auto factor = static_cast<float>(share);
   for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
 }
 
-// The same for the model.  What is frozen is the same in all replicas, and its mean too: shares that are rounded could
-// make another number of it.
+// The same for the model's weights.  Frozen parameters are equal in all replicas and are copied,
+// since a mean with rounded shares could differ from them.
 inline void AddModel(const ArenaLayout& layout, const float* replica, double share, float* mean) {
   AddReplica(mean, replica, share, layout.size());
   if (share > 0) CopyFrozen(layout, replica, mean);

@@ -10,7 +10,9 @@
 namespace dtrain {
 namespace {
 
-SparseView ViewOf(const Piece& piece) { return {piece.positions(), piece.values(), piece.entries}; }
+SparseView ViewOf(const VectorSlice& slice) {
+  return {slice.positions(), slice.values(), slice.entries};
+}
 
 SparseView EntriesIn(const SparseEntries& entries, Range range) {
   const auto first =
@@ -41,7 +43,8 @@ EffectQueue::EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads,
       clock_(clock),
       learning_rate_(spec.solver, spec.epochs, spec.placement().workers) {}
 
-void EffectQueue::Push(HostedActor& host, Effect effect, const std::optional<Piece>& arrived) {
+void EffectQueue::Push(HostedActor& host, Effect effect,
+                       const std::optional<VectorSlice>& arrived) {
   Item item{&host, std::move(effect), {}};
   if (SourceOf(item.effect) == kArrived) {
     DT_CHECK(arrived.has_value()) << "no vector came with this message; " << host.actor->Describe();
@@ -52,7 +55,7 @@ void EffectQueue::Push(HostedActor& host, Effect effect, const std::optional<Pie
 
 bool EffectQueue::RunSlice() {
   if (items_.empty()) return false;
-  // By reference: what an effect brings about may push others behind it.
+  // A reference into the list stays valid when the effect pushes others.
   Item& item = items_.front();
   std::visit([&](auto& effect) { Run(item, effect); }, item.effect);
   if (item.remaining.empty()) items_.pop_front();
@@ -65,17 +68,17 @@ void EffectQueue::Run(Item& item, EndStepEffect& effect) {
   target_.EndStep(*item.host, effect.outcome);
 }
 
-// A sparse vector that would be no smaller than a dense one becomes one here, so that all mails
-// carry, and receivers get, the same.
+// A sparse vector that is no smaller than a dense one is converted here, so that all channels
+// carry, and all receivers get, the same form.
 void EffectQueue::Run(Item& item, SendEffect& effect) {
   if (!item.begun) {
     item.begun = true;
-    std::optional<Piece> piece = std::move(item.arrived);
-    if (!piece && effect.payload.vector != kNoVector) {
-      piece = item.host->vectors.Get(effect.payload.vector, effect.payload.range);
+    std::optional<VectorSlice> slice = std::move(item.arrived);
+    if (!slice && effect.payload.vector != kNoVector) {
+      slice = item.host->vectors.Get(effect.payload.vector, effect.payload.range);
     }
-    if (!piece || !piece->PaysDense()) return target_.Send(*item.host, effect, std::move(piece));
-    item.source = std::move(*piece);
+    if (!slice || !slice->PaysDense()) return target_.Send(*item.host, effect, std::move(slice));
+    item.source = std::move(*slice);
     item.remaining = item.source.range;
     item.written = {item.host->vectors.NewDense(item.remaining.size()), 0, item.remaining};
   }
@@ -106,7 +109,7 @@ void EffectQueue::BeginCompression(Item& item, const CompressedRange& what) {
   item.remaining = what.range;
 }
 
-// False when that was its last slice.
+// Compresses the next slice.  Returns false if it was the last.
 bool EffectQueue::RunCompression(Item& item) {
   const Nanos begin = clock_ == nullptr ? 0 : clock_->Now();
   const bool more = item.compression->RunSlice();
@@ -153,7 +156,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
   if (item.source.range.empty()) {
     if (RunCompression(item)) return;
     if (rounds) return target_.StartRoundedSum(host, effect.range);
-    Piece selected = item.compression->Take();
+    VectorSlice selected = item.compression->Take();
     if (!dense) {
       return target_.StartSum(host, effect.range, std::move(selected),
                               EntriesAsked(density, effect.range.size()));
@@ -162,7 +165,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
     item.remaining = effect.range;
     return;
   }
-  RunSliceOf(item, [&](Range slice) {  // zeros around what is selected
+  RunSliceOf(item, [&](Range slice) {  // sets the elements that were not selected to zero
     float* const gradient = host.vectors.Data(host.gradient) + slice.begin;
     ops_.Zero(gradient, slice.size());
     ops_.Scatter(gradient, slice.begin, ViewOf(item.source.Part(slice)));
@@ -170,7 +173,7 @@ void EffectQueue::Run(Item& item, ReduceEffect& effect) {
   if (item.remaining.empty()) target_.StartDenseSum(effect.range);
 }
 
-// velocity = momentum velocity + gradient; where it then is.
+// velocity = momentum * velocity + gradient.  Returns the slice of the new velocity.
 const float* EffectQueue::UpdateVelocity(HostedActor& host, Range slice) {
   const auto memory = host.vectors.Slice(host.vectors.Find(VectorRole::kVelocity), slice);
   const float* const gradient = host.vectors.Data(host.gradient) + slice.begin;
@@ -179,8 +182,8 @@ const float* EffectQueue::UpdateVelocity(HostedActor& host, Range slice) {
   return memory.new_values;
 }
 
-// Into the gradient, which is sent whole: the velocity instead of it, where there is one, and what was
-// kept back.
+// Prepares a gradient that is sent whole: the velocity takes its place if the worker has one, and
+// the residual is added.
 void EffectQueue::TakeAll(Item& item) {
   HostedActor& host = *item.host;
   ActorVectors& vectors = host.vectors;
@@ -221,7 +224,7 @@ void EffectQueue::AddToResidual(Item& item) {
   });
 }
 
-// The parts are added in their order, which is the same on all ranks.
+// The parts of the sum are added in their order, which is the same on all ranks.
 void EffectQueue::Run(Item& item, ScatterEffect& effect) {
   const Range range = effect.reduced.range;
   const SparseCollective::Sum& sum = *effect.reduced.sum;
@@ -251,7 +254,7 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
   if (item.remaining.empty()) target_.EndSum(effect.reduced);
 }
 
-// By reference where the source covers the whole vector, else copied slice by slice.
+// The vector is taken by reference if the source covers all of it, else copied slice by slice.
 void EffectQueue::Run(Item& item, TakeEffect& effect) {
   ActorVectors& vectors = item.host->vectors;
   if (!item.begun) {
@@ -292,7 +295,8 @@ void EffectQueue::Run(Item& item, AddEffect& effect) {
   });
 }
 
-// A sum of sparse vectors is sparse, as long as that is smaller.
+// True if the result is kept sparse: both vectors are, and their entries take less room than a
+// dense vector.
 bool EffectQueue::StaysSparse(const Item& item, const AddEffect& effect) const {
   const ActorVectors& vectors = item.host->vectors;
   const VectorSpec& to = vectors.specs()[effect.to];
@@ -304,12 +308,14 @@ bool EffectQueue::StaysSparse(const Item& item, const AddEffect& effect) const {
          2 * (vectors.Entries(effect.to) + item.source.entries) < to.range.size();
 }
 
-// A ghost takes the entries of both for independent of each other.
+// A ghost run computes the expected number of entries as if the positions of the two were
+// independent.
 void EffectQueue::AddSparse(Item& item, const AddEffect& effect) {
   ActorVectors& vectors = item.host->vectors;
   const bool empty = vectors.Empty(effect.to);
-  const Piece to = empty ? Piece{.range = item.source.range, .entries = 0} : vectors.Get(effect.to);
-  Piece& sum = item.written;
+  const VectorSlice to =
+      empty ? VectorSlice{.range = item.source.range, .entries = 0} : vectors.Get(effect.to);
+  VectorSlice& sum = item.written;
   RunSliceOf(item, [&](Range slice) {
     int32_t* const positions = reinterpret_cast<int32_t*>(sum.blob.MutableF32());
     sum.entries += ops_.AddSparse(
@@ -375,8 +381,9 @@ const float* EffectQueue::SourceAt(const Item& item, Range slice) {
   return scratch_.data();
 }
 
-// A vector without a blob is zeros, and 1 x a + 1 x b is a sum whatever the instruction set.  Of a model what is frozen
-// stays: rounded shares could make another number of two that are the same.
+// vector = keep * vector + factor * source.  A vector without a blob counts as zeros.  With both
+// factors 1, VectorOps::Sum gives the same bits on every instruction set.  Frozen parameters of a
+// master are not changed, since rounded factors could turn two equal numbers into a different one.
 void EffectQueue::Combine(Item& item, VectorId to, double keep, double factor) {
   ActorVectors& vectors = item.host->vectors;
   RunSliceOf(item, [&](Range slice) {
@@ -411,8 +418,8 @@ void EffectQueue::BeginUpdate(Item& item, const Update& update) {
   item.lr = update.lr_factor * learning_rate_.At(static_cast<double>(host.samples_applied) /
                                                  static_cast<double>(spec_.rule.epoch_samples));
   item.gradient_scale = static_cast<float>(update.gradient_factor);
-  // A worker that updates its own weights clips the reduced gradient; where others update them, it
-  // clips its own (Driver::ClipAtWorker).
+  // A worker that updates its own weights clips the reduced gradient.  If servers update them, each
+  // worker clips its own gradient instead (worker_clip.h).
   if (spec_.solver.clip_norm > 0 && host.gradient != kNoVector && !spec_.ghost) {
     DT_CHECK(item.remaining.size() == spec_.size()) << "clipping needs the whole gradient";
     const float* const gradient = host.vectors.Data(host.gradient);
@@ -442,7 +449,7 @@ void EffectQueue::UpdateSlice(Item& item, Range slice) {
   finite_ &= ops_.Update(*spec_.solver.solver, *spec_.layout, slice, args);
 }
 
-// An update may come in parts (buckets): it counts when the last one is there.
+// An update may be made in parts (buckets).  It counts when all elements of the master are updated.
 void EffectQueue::EndUpdate(Item& item, const Update& update) {
   HostedActor& host = *item.host;
   host.samples_applied += update.samples;

@@ -1,8 +1,9 @@
-// EffectQueue: what the actors of a rank have asked for, carried out in that order.
+// EffectQueue: carries out the effects that the actors of a rank ask for, in the order of the
+// requests.
 //
-// Work on vectors goes on in slices (VectorOps), so that whoever asks for it can look at the
-// network in between; events reach the actors meanwhile.  So "apply, then send the weights, then
-// end the step" needs no event that says when an update is done.
+// Work on vectors is done in slices (VectorOps), so that the caller can poll the network between
+// two of them; meanwhile the actors get events.  Because of the order, "apply, then send the
+// weights, then end the step" needs no event for the end of an update.
 #pragma once
 
 #include <list>
@@ -19,7 +20,7 @@
 
 namespace dtrain {
 
-// One struct for each effect of Effects that waits for its turn.
+// One struct for each kind of effect that waits in the queue.
 struct StartStepEffect {};
 struct EndStepEffect {
   StepOutcome outcome;
@@ -50,13 +51,15 @@ struct CompressEffect {
   VectorId to, from;
   double density;
 };
-// A sum of what a compressor selects.  On its way out: residual += gradient (or the worker's velocity),
-// and the selection leaves the residual; at density 1 all of that is sent.
+// First half of the all-reduce of a compressed gradient: residual += gradient (or the worker's
+// velocity), then the selected entries are moved out of the residual and sent.  At density 1 all
+// entries are sent.
 struct ReduceEffect {
   Range range;
   double density = 1;
 };
-// And when it has come: gradient = the sum, and what is returned goes back to the residual.
+// Second half, when the sum is complete: gradient = the sum, and returned entries are added to the
+// residual.
 struct ScatterEffect {
   Reduced reduced;
 };
@@ -65,59 +68,61 @@ using Effect =
     std::variant<StartStepEffect, EndStepEffect, SendEffect, TakeEffect, AddEffect, BlendEffect,
                  ApplyEffect, ClearEffect, CompressEffect, ReduceEffect, ScatterEffect>;
 
-// Who carries out what is not about vectors.
+// EffectTarget: carries out the effects that are not arithmetic on vectors.
 class EffectTarget {
  public:
   virtual ~EffectTarget() = default;
   virtual void StartStep() = 0;
   virtual void EndStep(HostedActor& host, const StepOutcome& outcome) = 0;
-  // `piece`: the version of the vector that rides with it, where there is one.
-  virtual void Send(HostedActor& host, SendEffect& effect, std::optional<Piece> piece) = 0;
-  // `k`: how many entries were asked for.
-  virtual void StartSum(HostedActor& host, Range range, Piece selected, int64_t k) = 0;
+  // `slice`: the version of the vector that is sent with the message, if there is one.
+  virtual void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) = 0;
+  // Starts the all-reduce of selected entries.  `k`: the number of entries that was asked for.
+  virtual void StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) = 0;
+  // Starts the all-reduce of the gradient's range.
   virtual void StartDenseSum(Range range) = 0;
-  // Of values that a cast has rounded, in the gradient; what rounding of sums leaves goes to the residual.
+  // The same for values that a cast has rounded to 16 bits.  Errors of rounding the sums are added
+  // to the residual.
   virtual void StartRoundedSum(HostedActor& host, Range range) = 0;
   virtual void EndSum(const Reduced& reduced) = 0;
 };
 
 class EffectQueue {
  public:
-  // All outlive it.  `threads`: of the team of the thread that calls, for solver updates.  `clock`:
-  // of the report on compression; null for none.
+  // The references outlive the queue.  `threads`: threads that a solver update may use.  `clock`
+  // measures the time of compression for compression(); null leaves it 0.
   EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads, EffectTarget& target,
               const Clock* clock = nullptr);
 
-  // `arrived`: what kArrived means for this effect.
-  void Push(HostedActor& host, Effect effect, const std::optional<Piece>& arrived);
+  // `arrived`: the vector that kArrived stands for in this effect.
+  void Push(HostedActor& host, Effect effect, const std::optional<VectorSlice>& arrived);
 
-  // Carries out the next effect, or a slice of it; false when there is none.
+  // Carries out the next effect, or a slice of it.  Returns false if the queue is empty.
   bool RunSlice();
 
   bool empty() const { return items_.empty(); }
-  // False once an update here has written a NaN or an infinity, or there was one among what was to
-  // be compressed.
+  // False once an update has written a NaN or an infinity, or a vector to be compressed had one.
   bool finite() const { return finite_; }
   const CompressionReport& compression() const { return compression_; }
-  // Of vectors, so far: for who charges for it (the simulator) or notes it (timelines).
+  // Bytes of vectors written so far.  The simulator charges time for them, timelines show them.
   int64_t bytes_written() const { return bytes_written_; }
-  // Of the slices so far, those of selections: for timelines.
+  // Slices of compressions so far, for timelines.
   int64_t selection_slices() const { return selection_slices_; }
 
  private:
   struct Item {
     HostedActor* host;
     Effect effect;
-    std::optional<Piece> arrived;
+    std::optional<VectorSlice> arrived;
 
-    // While it is carried out: what it reads, and what is left to be written.
+    // State while the effect is carried out: `source` is read, `remaining` has yet to be written.
     bool begun = false;
-    Piece source = {};
+    VectorSlice source = {};
     Range remaining = {};
     double lr = 0;
     float gradient_scale = 1;
-    Piece written = {};  // what becomes of a sparse sum, or of a message that goes out as dense
-    double written_share = 1;  // bytes written, as part of a dense vector's
+    // The new vector of a sparse sum, or of a sparse message that is sent as a dense one.
+    VectorSlice written = {};
+    double written_share = 1;  // bytes written / bytes of a dense vector
     std::unique_ptr<Compression> compression = nullptr;
   };
 
@@ -138,7 +143,8 @@ class EffectQueue {
   const float* UpdateVelocity(HostedActor& host, Range slice);
   void BeginCompression(Item& item, const CompressedRange& what);
   bool RunCompression(Item& item);
-  // Of what an item reads: dense memory for the slice, which is scratch where the source is sparse.
+  // Returns the source's elements of the slice as dense memory, which is scratch if the source is
+  // sparse.
   const float* SourceAt(const Item& item, Range slice);
   bool StaysSparse(const Item& item, const AddEffect& effect) const;
   void AddSparse(Item& item, const AddEffect& effect);
@@ -147,11 +153,12 @@ class EffectQueue {
   void UpdateSlice(Item& item, Range slice);
   void EndUpdate(Item& item, const Update& update);
   void Combine(Item& item, VectorId to, double keep, double factor);
-  // Calls work(slice) for the next slice of what is left; a ghost has none to work on.
+  // Calls work(slice) for the next slice of item.remaining.  A ghost run skips the call and
+  // finishes the item at once.
   template <class Work>
   void RunSliceOf(Item& item, const Work& work);
-  // The same where a device works: in one go, since slices are there to let this thread look at the
-  // network in between, and it only asks the device.
+  // The same for work on a device, as one slice: this thread only starts it, so the network need
+  // not be polled in between.
   template <class Work>
   void RunOnDevice(Item& item, const Work& work);
   template <class Work>

@@ -49,7 +49,7 @@ void EventLog::Add(const Event& event) {
   PutVarint(bytes_, static_cast<uint64_t>(event.kind));
   PutVarint(bytes_, static_cast<uint64_t>(event.actor));
   if (event.kind == EventKind::kBegin) return;
-  // The sign in the lowest bit: small numbers stay short.
+  // The lowest bit is the sign, so small negative numbers stay short.
   const uint64_t magnitude = static_cast<uint64_t>(event.value < 0 ? -event.value : event.value);
   PutVarint(bytes_, magnitude << 1 | (event.value < 0 ? 1 : 0));
   if (event.kind == EventKind::kQuiet) PutVarint(bytes_, event.last ? 1 : 0);

@@ -1,6 +1,6 @@
-// EventLog: the order in which the actors of one rank saw their events.  With it, the plan and the
-// config, a run of an asynchronous protocol can be repeated to the bit (framework/sim/replay.h):
-// what happened is a pure function of these orders.
+// EventLog: the order in which the actors of one rank got their events.  With the logs of all
+// ranks, the plan and the config, a run of an asynchronous protocol can be repeated to the bit
+// (framework/sim/replay.h), since its result is a pure function of these orders.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet, kTi
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
-  // kMessage: its sender.  kTimer: its number.  kEnd: the step's compute time, ns.  kQuiet: the
-  // samples applied.  kTime: when the event before it happened, ns, where the actor asked.
+  // kMessage: the sender.  kTimer: the timer's number.  kEnd: the step's compute time, ns.  kQuiet:
+  // the samples applied.  kTime: the time of the event before, ns, if the actor asked for it.
   int64_t value = 0;
-  bool last = false;  // kQuiet: at the end of the run
+  bool last = false;  // kQuiet: true at the end of the run
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-// Events as bytes, a few each: kind, actor and, but for kBegin, value, as variable-length numbers;
-// for kQuiet also `last`.
+// Events are stored as a few bytes each: kind, actor and, except for kBegin, value, as
+// variable-length numbers; for kQuiet also `last`.
 class EventLog {
  public:
   void Add(const Event& event);
   const std::string& bytes() const { return bytes_; }
 
-  // The version of this form.  In version 1 the value of kQuiet was twice the samples, and one more
-  // at the end of the run; kTime came with version 3.
+  // The version of this format.  In version 1 the value of kQuiet was 2 * samples, plus 1 at the
+  // end of the run.  Version 3 added kTime.
   static constexpr int kVersion = 3;
 
-  // The events of `bytes`, of any version so far.  Throws RunFileError, naming `source`, when
-  // they are cut short or none.
+  // Returns the events of `bytes`, written by this or an older version.  Throws RunFileError,
+  // naming `source`, if the log is cut short or corrupt.
   static std::vector<Event> Read(const std::string& bytes, int version, const std::string& source);
 
  private:

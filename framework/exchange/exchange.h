@@ -1,12 +1,12 @@
-// Exchange: what the trainer sees of any protocol.  Its loop is
+// Exchange: the interface between the trainer and any protocol.  The trainer's loop is
 //
 //   Turn turn = exchange.Begin(samples);        // blocks until the step may start, or a boundary
 //   ... backward pass: exchange.Ready(range)    // in backward order, as gradients become final
 //   StepOutcome outcome = exchange.End(report); // blocks until the step is over
 //
-// Between Begin and End the trainer owns gradients().  Dropping the weights before End lets the
-// update happen in place.  Weights and gradients may lie in a device's memory (Blob::arena).  On a rank without a worker Begin waits for the next boundary.  One thread
-// calls an Exchange.
+// Between Begin and End the trainer owns gradients().  If it drops the weights before End, the
+// update happens in place.  Weights and gradients may be in a device's memory (Blob::arena).  On a
+// rank without a worker, Begin waits for the next boundary.  All calls come from one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,73 +21,78 @@
 #include "framework/core/state_record.h"
 #include "framework/core/time.h"
 #include "framework/device/blob.h"
+#include "framework/exchange/all_reduce_times.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/quiescence.h"
-#include "framework/exchange/sum_times.h"
 #include "framework/strategies/report.h"
 
 namespace dtrain {
 
-// Since the start or the resume.
+// Counts since the start of the run, or since it was resumed.
 struct ExchangeStats {
   Collective::Traffic traffic;
-  Nanos exposed = 0;        // time that Begin and End waited, without boundaries
+  Nanos exposed = 0;        // time that Begin and End waited, boundaries excluded
   ProtocolReport protocol;  // of all actors of this rank
   ProtocolReport worker;    // of its worker alone
   CompressionReport compression;
 };
 
 struct Turn {
-  bool boundary = false;  // else: a step, with these weights
-  Blob weights;
-  BoundaryState state;  // of the boundary
+  bool boundary = false;  // true: the run is at a boundary; false: compute a step
+  Blob weights;           // weights to compute the step with
+  BoundaryState state;    // state of the run at the boundary
 };
 
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // `samples`: of the mini-batch that the step would take.  After a boundary, Leave comes first.
+  // Begins a step with a mini-batch of `samples`.  At a boundary, call Leave before the next Begin.
   virtual Turn Begin(int64_t samples) = 0;
   virtual Arena gradients() = 0;  // in layout order
   virtual void Ready(Range range) = 0;
-  // Between Begin and End of a synchronous strategy: values[i] becomes the sum of every worker's,
-  // in rank order.  Blocks until all workers have called it, each with as many values.  For a few
-  // thousand numbers (batch statistics), not for gradients.
+  // Sets values[i] to the sum over all workers, added in rank order.  Call it between Begin and End
+  // of a synchronous strategy.  It blocks until all workers have called it, each with the same
+  // number of values.  It is meant for a few thousand numbers (batch statistics), not for
+  // gradients.
   virtual void SumOverWorkers(std::span<double> values) = 0;
   virtual StepOutcome End(const StepReport& report) = 0;
 
-  // --- at a boundary.  All ranks do the same, in the same order.
-  // Runs `work` on the thread that owns the transport: evaluation, checkpoints and agreement
-  // exchange their few bytes this way.
+  // --- at a boundary.  All ranks make the same calls in the same order.
+  // Runs `work` on the thread that owns the transport.  Evaluation, checkpoints and agreement
+  // between ranks send their few bytes this way.
   virtual void AtBoundary(const std::function<void(Transport&)>& work) = 0;
-  // Brings the model's weights to every rank and, when asked, the solver's vectors to rank 0.
+  // Brings the model's weights to every rank and, if `with_solver`, the solver's vectors to rank 0.
   virtual void Collect(bool with_solver) = 0;
-  // What Collect brought: valid until Leave.  Weights are where steps get them; HostWeights are in
-  // the machine's memory, copied there by the first call where they are not.  So is the solver's
-  // state, by Collect.
+  // The results of Collect, valid until Leave.  weights() are in the memory that steps use, which
+  // may be a device's.  HostWeights() are in host memory; the first call copies them there if
+  // necessary.  solver_state() is always in host memory.
   virtual Blob weights() = 0;
   virtual const float* HostWeights() = 0;
   virtual std::span<float* const> solver_state() = 0;
-  virtual int64_t updates() = 0;  // that the weights have had; with the solver, on rank 0
-  virtual double spread() = 0;    // of replicas about their mean (ModelAtBoundary), on rank 0
-  // What this rank keeps of its own (ExchangeSpec::Start::ranks), and what of it others of this run
-  // are to get, in words (Actor::Holds).
+  // Solver steps that the weights have had.  Valid on rank 0 after Collect with the solver.
+  virtual int64_t updates() = 0;
+  // Spread of the replicas about their mean (ModelAtBoundary::spread), on rank 0.
+  virtual double spread() = 0;
+  // The state that only this rank has (ExchangeSpec::Start::ranks).  `holds` describes the part of
+  // it that is meant for other actors of this run (Actor::Holds).
   struct Own {
     StateRecord state;
     std::string holds;
   };
   virtual Own SaveOwn() = 0;
-  // Of a synchronous strategy: its sums go in these buckets from now on.
+  // Sets the buckets that a synchronous strategy reduces gradients in from now on.
   virtual void SetBuckets(const std::vector<Range>& buckets) = 0;
-  // Of the steps since the start, or since it was cleared; where ExchangeSpec::watch_sums asks.
-  virtual SumTimes& sum_times() = 0;
+  // Times of the all-reduces since the start, or since Clear.  Empty unless
+  // ExchangeSpec::watch_sums or ExchangeSpec::timeline is set.
+  virtual AllReduceTimes& all_reduce_times() = 0;
   virtual void Leave() = 0;
 
-  virtual Quiescence::Told told() const = 0;  // asynchronous, rank 0: what all workers did of late
+  // Progress of all workers.  Valid on rank 0 of an asynchronous run.
+  virtual Quiescence::Progress progress() const = 0;
   virtual ExchangeStats stats() const = 0;
   virtual const EventLog& record() const = 0;
-  virtual RankTimeline* timeline() = 0;  // null: not asked for
+  virtual RankTimeline* timeline() = 0;  // null unless ExchangeSpec::timeline is set
 };
 
 }  // namespace dtrain

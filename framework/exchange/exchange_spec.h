@@ -1,9 +1,8 @@
-// ExchangeSpec: the exchange of one run, described once - from config, model and execution plan -
-// for whoever carries it out: inline, on a thread of its own, in virtual time, or again from a
-// record.
+// ExchangeSpec: describes the exchange of one run, made once from config, model and execution plan.
+// All hosts use it: InlineExchange, ThreadedExchange, the simulator and the replay of a record.
 //
-// Nobody changes it while the run goes on, but for the buckets, at a boundary (Exchange::SetBuckets); no
-// part of the exchange has a copy of what is in it.
+// It does not change during the run, except for the buckets, which may change at a boundary
+// (Exchange::SetBuckets).  No part of the exchange keeps a copy of its members.
 #pragma once
 
 #include <map>
@@ -15,13 +14,14 @@
 #include "framework/core/layout.h"
 #include "framework/core/state_record.h"
 #include "framework/exchange/boundary_schedule.h"
-#include "framework/exchange/gradient_study.h"
+#include "framework/exchange/gradient_statistics.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain {
 
-// What the workers of a run have kept to themselves, summed: for a run of other workers.  Empty: zeros.
+// Residuals and velocities of all workers of a run, summed.  A run that resumes with another number
+// of workers begins with them.  An empty vector stands for zeros.
 struct KeptVectors {
   std::vector<float> residual, velocity;
 };
@@ -29,40 +29,43 @@ struct KeptVectors {
 struct ExchangeSpec {
   const ArenaLayout* layout = nullptr;  // outlives the exchange, as does the strategy
   const Strategy* strategy = nullptr;
-  GradientPieces pieces;  // as the backward pass announces them
-  ActorSetup actors;      // placement, buckets of the plan, compressor
-  uint64_t seed = 1;      // of selections that draw lots
+  LayerGradients layer_gradients;  // in the order in which the backward pass completes them
+  ActorSetup actors;               // placement, buckets of the plan, compressor
+  uint64_t seed = 1;               // for compressors that choose entries at random
 
   SolverConfig solver;
-  double epochs = 1;  // of the whole run, for the schedule
+  double epochs = 1;  // length of the whole run, for the learning rate schedule
   BoundarySchedule rule;
 
   std::string collective = "ordered";
-  int64_t chunk_bytes = 0;  // 0: by the collective's rule
+  int64_t chunk_bytes = 0;  // 0: the collective's own rule
   bool overlap_buckets = false;
-  std::vector<int> plan_nodes;  // by which the collective's plan goes; empty where it does not
+  // Node of each rank for collectives whose schedule depends on it; empty for the others.
+  std::vector<int> plan_nodes;
 
-  std::vector<int> rank_nodes;  // the node of each rank; empty where it is not known
-  bool window = true;           // real ranks of a node read each other's vectors where they lie
+  std::vector<int> rank_nodes;  // node of each rank; empty if unknown
+  bool window = true;           // ranks of one node share vectors in shared memory (NodeWindow)
 
-  bool ghost = false;              // sizes only: no arithmetic
-  bool record = false;             // notes the order of events
-  bool timeline = false;           // notes what each rank was doing when
-  bool watch_sums = false;         // notes how long sums take (sum_times.h)
-  GradientStudy* study = nullptr;  // of a worker; outlives the exchange.  Null: not asked for
+  bool ghost = false;       // vectors have sizes only, without arithmetic
+  bool record = false;      // records the order of events
+  bool timeline = false;    // records what each rank does at what time
+  bool watch_sums = false;  // records the times of all-reduces (all_reduce_times.h)
+  // Statistics of one worker's gradients; outlives the exchange.  Null if not requested.
+  GradientStatistics* statistics = nullptr;
 
-  // Where the run begins; > 0 after a resume.  What is borrowed is read while a rank is made.
+  // The state that the run begins with; samples_applied > 0 after a resume.  Pointers and spans are
+  // read only while the ranks are constructed.
   struct Start {
     int64_t samples_applied = 0;
-    int64_t updates = 0;             // that the weights have had
-    std::span<const float> weights;  // of the whole model, the caller's; empty in a ghost run
-    // By name; absent ones are zero.  Null: all are.
+    int64_t updates = 0;             // solver steps that the weights have had
+    std::span<const float> weights;  // the whole model, owned by the caller; empty in a ghost run
+    // Solver vectors by name.  An absent one is zero; null: all are zero.
     const std::map<std::string, std::vector<float>>* solver = nullptr;
-    // What ranks have kept of their own (RankParts::Save); one that is not in it begins as all did
-    // once.  Null: so do all.
+    // State of single ranks (RankParts::Save).  A rank that is not in the map begins with a fresh
+    // state; null: all ranks do.
     const std::map<Rank, StateRecord>* ranks = nullptr;
-    const KeptVectors* kept = nullptr;  // with which worker 0 begins
-    // A simulation was over there, by its rule or by who looked at it: nothing happens any more.
+    const KeptVectors* kept = nullptr;  // initial residual and velocity of worker 0
+    // The simulation that is resumed was already over at this point, so nothing is left to run.
     bool over = false;
   };
   Start start;

@@ -1,5 +1,5 @@
-// HostedActor: an actor with what a driver keeps for it - its vectors and, beside its master
-// weights, the solver's.
+// HostedActor: an actor with the state that a driver keeps for it: its vectors, the solver's
+// vectors for its master weights, and counters.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace dtrain {
 
 struct HostedActor {
   // `pools` is null in a ghost run.  The gradient gets `gradient_tail` more elements behind its
-  // range.  `worker_residual`: of a worker.
+  // range.  `worker_residual` is used only if the actor is a worker.
   HostedActor(ActorId actor_id, std::unique_ptr<Actor> the_actor, const ExchangeSpec& spec,
               int gradient_tail, BlobPools* pools, DeviceResidual* worker_residual = nullptr)
       : id(actor_id),
@@ -38,7 +38,7 @@ struct HostedActor {
     }
   }
 
-  // Its residual and velocity, where it has such.
+  // Sets the initial residual and velocity, if the actor has such vectors.
   void BeginWith(const KeptVectors& kept) {
     for (const auto& [role, from] : {std::pair(VectorRole::kResidual, &kept.residual),
                                      std::pair(VectorRole::kVelocity, &kept.velocity)}) {
@@ -49,9 +49,10 @@ struct HostedActor {
     if (there != nullptr) there->TakeFrom(vectors);
   }
 
-  // What is frozen is the model's that the run begins with, whatever this rank has kept of a time before that.
-  void TakeFrozen(const ArenaLayout& layout, const Piece& model) {
-    if (!model.blob) return;  // a ghost
+  // Sets the frozen parameters to those of the model that the run begins with.  The rank's saved
+  // state may have older ones.
+  void TakeFrozen(const ArenaLayout& layout, const VectorSlice& model) {
+    if (!model.blob) return;  // a ghost run has no values
     for (size_t v = 0; v < vectors.specs().size(); ++v) {
       const VectorSpec& spec = vectors.specs()[v];
       if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;
@@ -85,17 +86,17 @@ struct HostedActor {
 
   const ActorId id;
   const std::unique_ptr<Actor> actor;
-  DeviceResidual* const there;  // a worker's; null: its residual is among its vectors
+  DeviceResidual* const there;  // a worker's residual; null: it is one of the vectors
   ActorVectors vectors;
   const VectorId master, gradient;
-  VectorId weights;                   // what a worker computes with
-  std::vector<Buffer> solver_memory;  // a master's, in StateNames() order, of its range
-  int64_t samples_applied;       // a master's: the schedule follows it; a worker's: of its steps
-  int64_t updates;               // of the master, complete ones
-  int64_t updated_elements = 0;  // of the one being made: it may come in buckets
-  int64_t compressions = 0;      // of the whole vector, so far: lots are keyed by it
+  VectorId weights;                   // the weights that a worker computes with
+  std::vector<Buffer> solver_memory;  // solver vectors of the master's range, in StateNames() order
+  int64_t samples_applied;            // in the master (sets the learning rate), or by the worker
+  int64_t updates;                    // complete updates of the master
+  int64_t updated_elements = 0;       // of the update being made, which may come in buckets
+  int64_t compressions = 0;           // of a whole vector so far; a key of random selections
   std::map<int64_t, float> thresholds;  // SelectionKey::threshold, by the unit's first element
-  int64_t told_of_end = 0;              // it has heard that the run ends here, and nothing since
+  int64_t told_of_end = 0;  // 1: it was notified of the end of the run and got no event since
 };
 
 }  // namespace dtrain

@@ -7,11 +7,11 @@ namespace {
 
 BlobMemory HomeOf(const ExchangeSpec& spec, const Device& device) {
   const bool stays =
-      spec.placement().servers == 0 && !spec.actors.compress.on() && spec.study == nullptr;
+      spec.placement().servers == 0 && !spec.actors.compress.on() && spec.statistics == nullptr;
   return stays ? BlobMemory{.device = device} : BlobMemory{.pinned_for = device.queue};
 }
 
-// On a device an update is one kernel, not one for each bucket.
+// On a device an update is one kernel call, not one for each bucket.
 ExchangeSpec SpecFor(ExchangeSpec spec, const Device& device) {
   spec.actors.whole_update |= HomeOf(spec, device).device.queue != nullptr;
   return spec;
@@ -24,7 +24,7 @@ InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, i
     : transport_(transport),
       spec_(SpecFor(spec, device)),
       pools_(HomeOf(spec, device)),
-      parts_(spec_, 0, SeamsOver(transport, spec_, clock_, pools_, device, threads)) {}
+      parts_(spec_, 0, DependenciesOver(transport, spec_, clock_, pools_, device, threads)) {}
 
 Turn InlineExchange::Begin(int64_t samples) {
   Driver& driver = parts_.driver;
@@ -46,8 +46,8 @@ void InlineExchange::Ready(Range range) {
   }
 }
 
-// Nothing is applied before End: the trainer has then dropped its reference and the update happens
-// in place.
+// No update begins before End.  The trainer has dropped its reference to the weights by then, so
+// the update happens in place.
 StepOutcome InlineExchange::End(const StepReport& report) {
   Driver& driver = parts_.driver;
   driver.ReadyLast(last_, report);

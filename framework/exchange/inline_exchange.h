@@ -1,4 +1,5 @@
-// InlineExchange: one rank, no network, no thread - every event is handled where it arises.
+// InlineExchange: the exchange of a run with one rank.  It has no network and no thread; every
+// event is handled by the call that causes it.
 #pragma once
 
 #include "framework/exchange/exchange.h"
@@ -8,17 +9,17 @@ namespace dtrain {
 
 class InlineExchange : public Exchange {
  public:
-  // `transport` has one rank and is only for AtBoundary.  `threads`: of the trainer's team.  `device`:
-  // where the net computes.  Weights, gradients and the solver's state are in its memory, where
-  // nobody but the net and the solver touches them: with one worker that updates its own weights,
-  // and neither compresses (device_residual.h) nor studies its gradients.
+  // `transport` has one rank and is used only by AtBoundary.  `threads`: threads that solver
+  // updates may use.  `device`: the device that the net computes on.  Weights, gradients and the
+  // solver's state are in its memory if only the net and the solver access them: without servers,
+  // compression (device_residual.h) and gradient statistics.
   InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads = 1,
                  const Device& device = {});
 
   Turn Begin(int64_t samples) override;
   Arena gradients() override { return parts_.gradients(); }
   void Ready(Range range) override;
-  void SumOverWorkers(std::span<double>) override {}  // of one worker
+  void SumOverWorkers(std::span<double>) override {}  // one worker: nothing to add
   StepOutcome End(const StepReport& report) override;
   void AtBoundary(const std::function<void(Transport&)>& work) override { work(transport_); }
   void Collect(bool with_solver) override { parts_.model.Collect(transport_, with_solver); }
@@ -29,9 +30,9 @@ class InlineExchange : public Exchange {
   double spread() override { return parts_.model.spread(); }
   Own SaveOwn() override { return {parts_.Save(), parts_.driver.Holds()}; }
   void SetBuckets(const std::vector<Range>& buckets) override;
-  SumTimes& sum_times() override { return parts_.sum_times; }
+  AllReduceTimes& all_reduce_times() override { return parts_.all_reduce_times; }
   void Leave() override;
-  Quiescence::Told told() const override { return parts_.quiescence.told(); }
+  Quiescence::Progress progress() const override { return parts_.quiescence.progress(); }
   ExchangeStats stats() const override {
     const Driver& driver = parts_.driver;
     return {{},
@@ -49,7 +50,7 @@ class InlineExchange : public Exchange {
   const WallClock clock_;
   BlobPools pools_;
   RankParts parts_;
-  Range last_;  // of the step's gradient: End sends it
+  Range last_;  // the last range of the step's gradient, which End sends
 };
 
 }  // namespace dtrain

@@ -1,4 +1,5 @@
-// Mailbox: the messages of one rank, to actors here and on other ranks, and how many there were.
+// Mailbox: sends and receives the messages of one rank, to actors on this and on other ranks, and
+// counts them.
 #pragma once
 
 #include <deque>
@@ -13,8 +14,9 @@ namespace dtrain {
 
 class Mailbox {
  public:
-  // Both outlive it.  `channel`: null where no other rank has anybody to talk to.  `nodes`: of each of
-  // `ranks`; empty where they are not known.
+  // `channel` and `nodes` outlive the mailbox.  `channel` is null if no other rank has an actor to
+  // exchange messages with.  `nodes` has the node of each of `ranks`, or is empty if they are
+  // unknown.
   Mailbox(Rank rank, int ranks, MessageChannel* channel, const std::vector<int>& nodes)
       : rank_(rank), channel_(channel), nodes_(nodes) {
     DT_CHECK(nodes.empty() || static_cast<int>(nodes.size()) == ranks)
@@ -23,24 +25,25 @@ class Mailbox {
 
   Rank rank() const { return rank_; }
 
-  // From an actor to an actor on rank `to`: counted.
+  // Sends a message between actors to rank `to`, and counts it.
   void Send(Rank to, Envelope envelope) {
     ++sent_;
     SendUncounted(to, std::move(envelope));
   }
-  // From driver to driver.
+  // Sends a message between drivers (Service), which is not counted.
   void SendUncounted(Rank to, Envelope envelope) {
     envelope.from_rank = rank_;
     if (to == rank_) {
       local_.push_back(std::move(envelope));
     } else {
       const bool inside = !nodes_.empty() && nodes_[to] == nodes_[rank_];
-      if (inside && envelope.piece) bytes_inside_ += envelope.piece->bytes();
+      if (inside && envelope.slice) bytes_inside_ += envelope.slice->bytes();
       channel_->Send(to, std::move(envelope));
     }
   }
 
-  // The next message for this rank; one between actors counts as received from here on.
+  // Returns the next message for this rank.  A message between actors counts as received from now
+  // on.
   std::optional<Envelope> Next() {
     std::optional<Envelope> envelope;
     if (!local_.empty()) {
@@ -53,10 +56,10 @@ class Mailbox {
     return envelope;
   }
 
-  // Messages between actors so far; one within the rank counts as both.
+  // Messages between actors so far.  A message within the rank counts as sent and as received.
   int64_t sent() const { return sent_; }
   int64_t received() const { return received_; }
-  // One is on its way out or half-way in, or waits here to be read.
+  // True while a message is being sent or received, or waits here to be read.
   bool Busy() const { return !local_.empty() || (channel_ != nullptr && channel_->Busy()); }
   Collective::Traffic traffic() const {
     Collective::Traffic traffic = channel_ == nullptr ? Collective::Traffic{} : channel_->traffic();

@@ -1,7 +1,8 @@
-// MessageChannel: how messages travel between the actors of different ranks.  Implementations: over any
-// Transport (transport_channel.h: mpi, local), and in virtual time (framework/sim).
+// MessageChannel: carries messages between the actors of different ranks.  TransportChannel works
+// over any Transport (mpi, local), SimChannel (framework/sim) in virtual time.
 //
-// Reliable; in order from one rank to another.  One thread makes all calls; nothing blocks.
+// Delivery is reliable, and in order for each pair of ranks.  One thread makes all calls, and no
+// call blocks.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +22,18 @@ constexpr int64_t kDense = -1;
 
 // A version of a vector, or a part of one.  Without a blob it is a size only (ghost runs).
 //
-// Dense: the range's elements, from `offset` of the blob on.  Sparse: the elements that are not
-// zero, and maybe some that are - `entries` positions in the arena (int32, ascending) from `offset`
-// on, their values from `offset + stride` on, both in one blob; no blob is needed for no entries.
-struct Piece {
+// A dense slice has the range's elements, beginning at `offset` of the blob.  A sparse slice has
+// all elements that are not zero, and perhaps some that are: `entries` positions in the arena
+// (int32, ascending) begin at `offset`, and their values at `offset + stride` of the same blob.  A
+// sparse slice without entries needs no blob.
+struct VectorSlice {
   Blob blob;
-  int64_t offset = 0;  // of the range's first element, or of the first position, in the blob
-  Range range;         // of the arena
+  int64_t offset = 0;  // index in the blob of the range's first element, or of the first position
+  Range range;         // part of the arena that the slice covers
   int64_t entries = kDense;
   int64_t stride = 0;
-  // Of a dense one, how its values travel: those of 16 bits are rounded so already, so that nothing is
-  // lost.  In memory they are floats.
+  // The number format in which the values of a dense slice are sent.  In memory they are floats;
+  // those sent in 16 bits are rounded already, so the conversion loses nothing.
   Wire wire = Wire::kFp32;
 
   bool sparse() const { return entries != kDense; }
@@ -41,21 +43,21 @@ struct Piece {
   }
   const float* values() const { return blob ? blob.f32() + offset + stride : nullptr; }
 
-  // By reference.  Of a sparse ghost, which does not know where its entries are: as many as if they
-  // were everywhere alike.
-  Piece Part(Range part) const {
+  // Returns a part of the slice, by reference.  A sparse ghost does not know the positions of its
+  // entries, so the part gets a share of them proportional to its size.
+  VectorSlice Part(Range part) const {
     if (!sparse()) {
       return {blob, offset + (part.begin - range.begin), part, kDense, 0, wire};
     }
     const int64_t begin = EntriesBefore(part.begin), end = EntriesBefore(part.end);
     return {blob, offset + begin, part, end - begin, stride};
   }
-  // On the wire, and in simulated time.
+  // Bytes sent over the network; simulated time depends on them too.
   int64_t bytes() const {
     constexpr int64_t kEntryBytes = sizeof(int32_t) + sizeof(float);
     return sparse() ? entries * kEntryBytes : range.size() * BytesOf(wire);
   }
-  // As dense it would be no larger.
+  // True if the slice is sparse and would be no larger as a dense one.
   bool PaysDense() const { return sparse() && 2 * entries >= range.size(); }
 
  private:
@@ -67,9 +69,11 @@ struct Piece {
   }
 };
 
-inline int64_t BytesOf(const std::optional<Piece>& piece) { return piece ? piece->bytes() : 0; }
+inline int64_t BytesOf(const std::optional<VectorSlice>& slice) {
+  return slice ? slice->bytes() : 0;
+}
 
-// Actors are numbered from 0; what the drivers themselves say (quiescence.h, stall reports) is kService.
+// Address of messages between drivers (service.h).  Actors are numbered from 0.
 constexpr ActorId kService = -1;
 
 struct Envelope {
@@ -77,19 +81,19 @@ struct Envelope {
   ActorId to = kService;
   Rank from_rank = 0;
   Message message;
-  std::optional<Piece> piece;
-  bool finite = true;  // the sender knows of no NaN or infinity in any weights
+  std::optional<VectorSlice> slice;
+  bool finite = true;  // false if the sender knows of a NaN or infinity in any weights
 };
 
 class MessageChannel {
  public:
   virtual ~MessageChannel() = default;
   virtual void Send(Rank to, Envelope envelope) = 0;
-  // The next message that has arrived as a whole.
+  // Returns the next message that has arrived completely, and lets messages in flight proceed.
   virtual std::optional<Envelope> Next() = 0;
-  // Something of this rank's is still on its way out or half-way in.
+  // True while a message of this rank is being sent or received.
   virtual bool Busy() const = 0;
-  // Something of this rank's is still on its way out, and needs Next to be called to leave.
+  // True while a message of this rank is being sent.  It proceeds only when Next is called.
   virtual bool Sending() const { return false; }
   virtual Collective::Traffic traffic() const = 0;
 };

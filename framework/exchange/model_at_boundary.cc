@@ -30,7 +30,8 @@ const float* ModelAtBoundary::HostWeights() {
   return host_weights_.data();
 }
 
-// The memory is kept for the next time.
+// Copies the solver's vectors from a device to host_solver_, whose memory is kept for the next
+// call.
 void ModelAtBoundary::BringSolver(DeviceQueue* queue) {
   host_solver_.resize(solver_.size());
   for (size_t i = 0; i < solver_.size(); ++i) {
@@ -81,7 +82,7 @@ void ModelAtBoundary::CollectUpdates(Transport& transport) {
   }
 }
 
-// One after the other through rank 0, which needs memory for one of them.
+// Rank 0 receives the replicas one after the other, so it needs memory for only one of them.
 void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
   const Placement& placement = spec_.placement();
   const auto count = static_cast<size_t>(spec_.size());
@@ -122,7 +123,8 @@ void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
   spread_ = length > 0 ? std::sqrt(std::max(0.0, squares - length) / length) : 0;
 }
 
-// On rank 0: mean += share * the owner's; the owner's sum of squares, where share > 0.
+// On rank 0: mean += share * the owner's vector.  Returns the sum of squares of that vector if
+// share > 0, else and on other ranks 0.
 double ModelAtBoundary::AddFrom(Transport& transport, Rank owner, const float* mine, double share,
                                 float* mean, bool model) {
   const auto count = static_cast<size_t>(spec_.size());

@@ -1,10 +1,10 @@
-// ModelAtBoundary: the whole model, put together from the masters of all ranks while nothing is in
-// flight.
+// ModelAtBoundary: the whole model, collected from the masters of all ranks at a boundary, when no
+// message is in flight.
 //
-// Where every rank has a master of everything (synchronous strategies), that is it, by reference.
-// Servers' shards are broadcast to all ranks; their solver vectors go to rank 0.  Of replicas the
-// model is the mean by their shares, and so are the solver's vectors.  What lies in a device's memory
-// is copied to the machine's when it is asked for.
+// If every rank has a master of the whole model (synchronous strategies), that master is used by
+// reference.  Servers' shards are broadcast to all ranks; their solver vectors are sent to rank 0.
+// If the masters are replicas, weights and solver vectors are their means, weighted by
+// Actor::MasterShare.  Vectors in a device's memory are copied to host memory on request.
 #pragma once
 
 #include <span>
@@ -17,21 +17,21 @@ namespace dtrain {
 
 class ModelAtBoundary {
  public:
-  // All outlive it.  `pools` is null in a ghost run, which has no model.
+  // The arguments outlive it.  `pools` is null in a ghost run, which has no model.
   ModelAtBoundary(Driver& driver, const ExchangeSpec& spec, BlobPools* pools);
 
-  // All ranks call it together.
+  // Collective call: all ranks make it together.
   void Collect(Transport& transport, bool with_solver);
   void Drop();
 
   const Blob& weights() const { return weights_; }
   const float* HostWeights();
   std::span<float* const> solver_state() const { return solver_; }
-  // Solver steps that the weights have had; on rank 0 after Collect with the solver.  At a boundary all
-  // shards have had as many.
+  // Solver steps that the weights have had.  Valid on rank 0 after Collect with the solver; at a
+  // boundary the number is the same for all shards.
   int64_t updates() const { return updates_; }
-  // How far replicas lie apart, on rank 0: root of the mean square distance from their mean, by the
-  // length of that; 0 where there are none.
+  // Spread of the replicas, on rank 0: the root of their mean square distance from their mean,
+  // divided by the norm of the mean.  0 without replicas.
   double spread() const { return spread_; }
 
  private:
@@ -47,7 +47,7 @@ class ModelAtBoundary {
   BlobPools* const pools_;
   Blob weights_;
   std::vector<Blob> solver_memory_;
-  // Of what lies in a device's memory.
+  // Copies of vectors in a device's memory.
   std::vector<float> host_weights_;
   std::vector<std::vector<float>> host_solver_;
   std::vector<float*> solver_;

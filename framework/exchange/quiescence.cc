@@ -21,7 +21,7 @@ Quiescence::Quiescence(Driver& driver, const ExchangeSpec& spec, Rank rank)
       next_(spec.rule.NextAfter(spec.start.samples_applied)) {
   HandleMessages();
   const int64_t begin = spec.start.samples_applied;
-  state_.samples_applied = told_.samples_applied = begin;
+  state_.samples_applied = progress_.samples_applied = begin;
   leader_.next = next_;
   leader_.started = leader_.ended = begin;
   // A run that is resumed at its end has nothing left to start.
@@ -40,16 +40,16 @@ void Quiescence::HandleMessages() {
   });
   service.On<control::Count>([this](const control::Count& count, Rank) { AnswerCount(count); });
   service.On<control::AllQuiescent>([this](const control::AllQuiescent& quiescent, Rank) {
-    driver_.TellQuiescent({quiescent.samples_applied, quiescent.last != 0});
+    driver_.NotifyQuiescent({quiescent.samples_applied, quiescent.last != 0});
   });
   service.On<control::AtBoundary>([this](const control::AtBoundary& boundary, Rank) {
     driver_.Hold(true);
     Reach({boundary.samples_applied, boundary.stop != 0, boundary.finite != 0});
   });
-  service.On<control::TellRoot>([this](const control::TellRoot& news, Rank) {
-    told_.samples_applied = news.samples_applied;
-    told_.samples += news.samples;
-    told_.loss_sum += news.loss_sum;
+  service.On<control::ReportToRoot>([this](const control::ReportToRoot& news, Rank) {
+    progress_.samples_applied = news.samples_applied;
+    progress_.samples += news.samples;
+    progress_.loss_sum += news.loss_sum;
   });
   service.On<control::Started>(
       [this](const control::Started& started, Rank) { KeepStarted(started); });
@@ -72,7 +72,7 @@ void Quiescence::StepEnded() {
   const StepOutcome& outcome = driver_.outcome();
   ended_ = {outcome.samples, outcome.loss_sum, outcome.stop, outcome.finite};
   if (!spec_.synchronous()) {
-    if (driver_.held()) SayHeld();
+    if (driver_.held()) SendHeld();
     return;
   }
   const int64_t samples = driver_.samples_applied();
@@ -86,21 +86,21 @@ void Quiescence::StepEnded() {
   }
 }
 
-// The leader hears of it before it counts: messages of a pair stay in order.
+// The leader learns of the death before it counts, since messages between two ranks stay in order.
 void Quiescence::Died() {
   driver_.TellNode();
   driver_.service().Send(leader_rank_, control::Gone{driver_.worker()});
-  if (driver_.held()) SayHeld();
+  if (driver_.held()) SendHeld();
 }
 
 // A step that was admitted during the previous boundary starts when that boundary is left.  The next
 // Hold may arrive before StepStarts is called for it.
 void Quiescence::Withdraw() {
   driver_.Hold(true);
-  if (!driver_.Stepping()) SayHeld();
+  if (!driver_.Stepping()) SendHeld();
 }
 
-void Quiescence::SayHeld() {
+void Quiescence::SendHeld() {
   if (said_held_) return;
   said_held_ = true;
   driver_.service().Send(leader_rank_,
@@ -112,10 +112,10 @@ void Quiescence::Reach(const BoundaryState& state) {
   reached_ = true;
 }
 
-void Quiescence::VisitTold(StateVisitor& visitor) {
-  visitor.Int("told_samples_applied", told_.samples_applied);
-  visitor.Int("told_samples", told_.samples);
-  VisitDouble(visitor, "told_loss_sum", told_.loss_sum);
+void Quiescence::VisitProgress(StateVisitor& visitor) {
+  visitor.Int("told_samples_applied", progress_.samples_applied);
+  visitor.Int("told_samples", progress_.samples);
+  VisitDouble(visitor, "told_loss_sum", progress_.loss_sum);
 }
 
 void Quiescence::Leave() {
@@ -124,10 +124,11 @@ void Quiescence::Leave() {
   driver_.Hold(false);
 }
 
-// From here on nothing may begin by itself.
+// From now on no timer fires and no step begins until the run leaves the boundary.
 void Quiescence::AnswerCount(const control::Count& count) {
   driver_.timers().Hold(true);
-  // The two counts are read together: a message that is being handled has been received.
+  // The two counts belong together: a message that is being handled is counted as received, and the
+  // messages that it causes are still effects or are counted as sent.
   const Mailbox& mailbox = driver_.mailbox();
   driver_.service().Send(leader_rank_,
                          control::Counted{count.round, mailbox.sent(), mailbox.received(),
@@ -137,7 +138,7 @@ void Quiescence::AnswerCount(const control::Count& count) {
 // ------------------------------------------------------------------ the leader
 
 template <class M>
-void Quiescence::TellAllRanks(const M& envelope) {
+void Quiescence::SendToAllRanks(const M& envelope) {
   for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) {
     driver_.service().Send(rank, envelope);
   }
@@ -149,19 +150,21 @@ void Quiescence::KeepStarted(const control::Started& started) {
   HoldIfDue();
 }
 
-// Tells rank 0 whenever another global batch has been computed; what is less is told at a boundary.
+// Reports to rank 0 after each global batch that was computed.  The remainder is reported at a
+// boundary.
 void Quiescence::KeepEnded(const control::EndedStep& step) {
   leader_.ended += step.samples;
   leader_.stop |= step.stop != 0;
   leader_.finite &= step.finite != 0;
-  leader_.told.samples += step.samples;
-  leader_.told.loss_sum += step.loss_sum;
-  if (leader_.told.samples >= spec_.rule.batch) TellRootOfSteps();
+  leader_.progress.samples += step.samples;
+  leader_.progress.loss_sum += step.loss_sum;
+  if (leader_.progress.samples >= spec_.rule.batch) ReportStepsToRoot();
 }
 
-void Quiescence::TellRootOfSteps() {
-  const Told told = std::exchange(leader_.told, {});
-  driver_.service().Send(0, control::TellRoot{leader_.ended, told.samples, told.loss_sum});
+void Quiescence::ReportStepsToRoot() {
+  const Progress progress = std::exchange(leader_.progress, {});
+  driver_.service().Send(0,
+                         control::ReportToRoot{leader_.ended, progress.samples, progress.loss_sum});
 }
 
 void Quiescence::HoldIfDue() {
@@ -189,7 +192,7 @@ void Quiescence::StartCount() {
   leader_.counted = 0;
   leader_.sent = leader_.received = 0;
   leader_.idle = true;
-  TellAllRanks(control::Count{leader_.round});
+  SendToAllRanks(control::Count{leader_.round});
 }
 
 void Quiescence::KeepCounted(const control::Counted& counted) {
@@ -197,10 +200,11 @@ void Quiescence::KeepCounted(const control::Counted& counted) {
   leader_.sent += counted.sent;
   leader_.received += counted.received;
   leader_.idle &= counted.idle != 0;
-  leader_.finite &= counted.finite != 0;  // also what the last pushes did at the servers
+  leader_.finite &= counted.finite != 0;  // includes the servers' updates after the last pushes
   if (++leader_.counted < spec_.placement().ranks()) return;
-  // One round may have counted a message's sending before and its reading behind it: only when
-  // nothing was sent between two rounds do the sums belong to one time.
+  // Ranks are counted at different times, so one round may miss that a message was sent and still
+  // count it as received.  The sums belong to one moment only if no message was sent between two
+  // rounds.
   const bool settled = leader_.idle && leader_.sent == leader_.received;
   if (!settled || leader_.sent != leader_.sent_before) {
     leader_.sent_before = settled ? leader_.sent : -1;
@@ -209,23 +213,24 @@ void Quiescence::KeepCounted(const control::Counted& counted) {
   Settle();
 }
 
-// All is quiescent: the actors get a word, whose messages are waited for; then there is quiescence.
+// Called when all is quiescent.  The first time it notifies the actors, whose messages are then
+// counted again; the second time the boundary is reached.
 void Quiescence::Settle() {
   const bool last = leader_.ended >= spec_.rule.last_samples && !spec_.rule.ended_early;
-  if (!leader_.told_quiescent) {
-    leader_.told_quiescent = true;
+  if (!leader_.notified) {
+    leader_.notified = true;
     leader_.sent_before = -1;
-    TellAllRanks(control::AllQuiescent{leader_.ended, last});
+    SendToAllRanks(control::AllQuiescent{leader_.ended, last});
     return StartCount();
   }
-  if (leader_.told.samples > 0) TellRootOfSteps();
+  if (leader_.progress.samples > 0) ReportStepsToRoot();
   const control::AtBoundary boundary{leader_.ended, leader_.stop, leader_.finite};
-  // The next boundary begins with nothing but the counts that never go back.
+  // Only counts that never decrease are kept for the next boundary.
   leader_ = {.next = spec_.rule.NextAfter(leader_.ended),
              .started = leader_.ended,
              .ended = leader_.ended,
              .round = leader_.round};
-  TellAllRanks(boundary);
+  SendToAllRanks(boundary);
 }
 
 }  // namespace dtrain

@@ -1,34 +1,33 @@
-// Quiescence: one mechanism by which a run pauses (evaluation, checkpoint, stop, end), unknown to
-// protocols.  At a boundary no step is running and no message is on its way; accumulators keep their
-// content.
+// Quiescence: pauses a run at a boundary (evaluation, checkpoint, stop, end), for any protocol.  At
+// a boundary no step is running and no message is in flight; accumulators keep their content.
 //
-// Where all workers end the same steps on equal knowledge (synchronous, no servers) each rank
-// decides alone: behind the step that reaches the boundary, asks for a stop or is not finite.
-// Otherwise one rank, the leader (server 0's), decides:
+// With a synchronous strategy without servers, all workers end the same steps with the same
+// outcome, so each rank decides alone: after the step that reaches the boundary, asks for a stop or
+// is not finite.  Otherwise one rank, the leader (the rank of server 0), decides:
 //
-//   worker -> leader  Started    a step starts; how the step before ended   (asynchronous only)
-//   leader -> workers Hold   start no more                              (asynchronous only)
-//   worker -> leader  Held   none is running any more
-//   leader -> ranks   Count      how many messages have your actors sent and received?
-//   rank -> leader    Counted    asked again until two rounds agree that all have arrived (Mattern,
-//                                "Algorithms for distributed termination detection", 1987: four
-//                                counters)
-//   leader -> ranks   AllQuiescent   tell your actors (Actor::OnQuiescent); counted until quiescent again
-//   leader -> ranks   AtBoundary     here we are, at so many samples
-//   leader -> rank 0  TellRoot   what all workers have computed since the last one
+//   worker -> leader   Started       a step starts; outcome of the step before  (asynchronous only)
+//   leader -> workers  Hold          start no more steps                        (asynchronous only)
+//   worker -> leader   Held          this worker runs no step
+//   leader -> ranks    Count         report how many messages your actors have sent and received
+//   rank   -> leader   Counted       the counts; asked for until two rounds agree that all messages
+//                                    have arrived (Mattern, "Algorithms for distributed termination
+//                                    detection", 1987: four counters)
+//   leader -> ranks    AllQuiescent  notify your actors (Actor::OnQuiescent); then counted again
+//   leader -> ranks    AtBoundary    the boundary is reached, at so many samples
+//   leader -> rank 0   ReportToRoot  what all workers have computed since the last report
 //
-// Where ranks die (the simulator), what has died goes on to answer here: of its worker's last step it
-// tells the truth, and messages to its actors count as received.
+// A dead rank (only in the simulator) keeps answering these messages: it reports the outcome of its
+// worker's last step and counts messages to its actors as received.
 //
-// An asynchronous run pauses when the steps *started* reach the boundary; those that start while
-// word of it travels are applied as well.
+// An asynchronous run pauses when the samples of the steps *started* reach the boundary.  Steps
+// that start before Hold arrives are applied as well.
 #pragma once
 
 #include "framework/exchange/driver.h"
 
 namespace dtrain {
 
-// The same on every rank.
+// State of the run at a boundary, the same on every rank.
 struct BoundaryState {
   int64_t samples_applied = 0;
   bool stop = false;   // some rank was asked to stop
@@ -37,14 +36,14 @@ struct BoundaryState {
 
 class Quiescence {
  public:
-  // Both outlive it.
+  // `driver` and `spec` outlive it.
   Quiescence(Driver& driver, const ExchangeSpec& spec, Rank rank);
   Quiescence(const Quiescence&) = delete;
 
   // --- this rank's worker
   void StepStarts(int64_t samples);
   void StepEnded();
-  // The rank is dead: says so, and that its worker's step will not end any more.
+  // Call it when the rank is dead.  It reports the death, and that the worker's step will not end.
   void Died();
 
   bool reached() const { return reached_; }
@@ -52,36 +51,36 @@ class Quiescence {
   void Leave();
 
   // Progress of all workers so far.  The leader reports it to rank 0 after each global batch, and at a boundary.
-  struct Told {
+  struct Progress {
     int64_t samples_applied = 0;
     int64_t samples = 0;
     double loss_sum = 0;
   };
-  const Told& told() const { return told_; }
-  // For a run that goes on as if it had never stopped.
-  void VisitTold(StateVisitor& visitor);
+  const Progress& progress() const { return progress_; }
+  // Saves and loads the progress, for a run that continues as if it had never stopped.
+  void VisitProgress(StateVisitor& visitor);
 
  private:
   // The state of the leader.
   struct Leader {
-    int64_t next = 0;     // boundary
-    int64_t started = 0;  // samples
-    int64_t ended = 0;
+    int64_t next = 0;     // next boundary, in samples
+    int64_t started = 0;  // samples of the steps started
+    int64_t ended = 0;    // samples of the steps ended
     bool stop = false;
     bool finite = true;
-    bool holding = false;
-    int held = 0;       // workers
-    int64_t round = 0;  // of counting
-    int counted = 0;    // ranks
-    bool idle = true;
+    bool holding = false;  // Hold was sent
+    int held = 0;          // workers that sent Held
+    int64_t round = 0;     // number of the round of counting
+    int counted = 0;       // ranks that answered in this round
+    bool idle = true;      // no rank had effects to carry out in this round
     int64_t sent = 0, received = 0, sent_before = -1;
-    bool told_quiescent = false;
-    Told told;
+    bool notified = false;  // AllQuiescent was sent
+    Progress progress;
   };
 
   bool local() const { return spec_.synchronous() && spec_.placement().servers == 0; }
-  void Withdraw();  // this rank's worker stops
-  void SayHeld();
+  void Withdraw();  // starts no more steps of this rank's worker
+  void SendHeld();
   void Reach(const BoundaryState& state);
   void AnswerCount(const control::Count& count);
 
@@ -90,12 +89,12 @@ class Quiescence {
   void KeepEnded(const control::EndedStep& step);
   void KeepHeld(const control::Held& held);
   void KeepCounted(const control::Counted& counted);
-  void TellRootOfSteps();
+  void ReportStepsToRoot();
   void HoldIfDue();
   void StartCount();
   void Settle();
   template <class M>
-  void TellAllRanks(const M& envelope);
+  void SendToAllRanks(const M& envelope);
 
   Driver& driver_;
   const ExchangeSpec& spec_;
@@ -103,11 +102,11 @@ class Quiescence {
 
   BoundaryState state_;
   bool reached_ = false;
-  bool said_held_ = false;    // since the last boundary
-  control::EndedStep ended_;  // not yet told to the leader
-  int64_t next_;              // synchronous: boundary
+  bool said_held_ = false;    // Held was sent since the last boundary
+  control::EndedStep ended_;  // outcome of the last step, not yet reported to the leader
+  int64_t next_;              // next boundary of a synchronous run, in samples
   Leader leader_;
-  Told told_;
+  Progress progress_;
 };
 
 }  // namespace dtrain

@@ -13,8 +13,9 @@ std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools) {
   return MakeDeviceVectorOps(pools->device());
 }
 
-// Vectors travel to and from servers and, where a strategy has them, the actors of nodes.  Ranks that
-// have neither beside them count as nodes of their own here: they have nothing to lend.
+// Vectors are sent to and from servers and, if the strategy has them, the actors of nodes.  A rank
+// whose node has neither gets a negative node number of its own, since it has nobody to share
+// vectors with.
 std::vector<int> NodesWithMessages(const ExchangeSpec& spec) {
   const Placement& placement = spec.placement();
   std::vector<int> nodes = spec.rank_nodes;
@@ -37,64 +38,67 @@ std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& s
 
 }  // namespace
 
-RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given)
-    : seams(std::move(given)),
-      timeline(spec.timeline ? std::make_unique<RankTimeline>(seams.timeline_events) : nullptr),
-      sum_times(seams.clock, timeline.get()),
-      ops(OpsOn(seams.pools)),
+RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankDependencies given)
+    : dependencies(std::move(given)),
+      timeline(spec.timeline ? std::make_unique<RankTimeline>(dependencies.timeline_events)
+                             : nullptr),
+      all_reduce_times(dependencies.clock, timeline.get()),
+      ops(OpsOn(dependencies.pools)),
       driver(spec, rank,
-             {.channel = seams.channel.get(),
-              .collective = seams.collective.get(),
-              .sparse = seams.sparse.get(),
-              .clock = seams.clock,
-              .event_times = seams.event_times,
+             {.channel = dependencies.channel.get(),
+              .collective = dependencies.collective.get(),
+              .sparse = dependencies.sparse.get(),
+              .clock = dependencies.clock,
+              .event_times = dependencies.event_times,
               .ops = ops.get(),
-              .pools = seams.pools,
-              .worker_residual = seams.residual.get(),
+              .pools = dependencies.pools,
+              .worker_residual = dependencies.residual.get(),
               .timeline = timeline.get(),
-              .sum_times = spec.watch_sums || spec.timeline ? &sum_times : nullptr,
+              .all_reduce_times = spec.watch_sums || spec.timeline ? &all_reduce_times : nullptr,
               .record = spec.record ? &log : nullptr,
-              .threads = seams.threads},
-             seams.weights),
+              .threads = dependencies.threads},
+             dependencies.weights),
       quiescence(driver, spec, rank),
-      model(driver, spec, seams.pools),
+      model(driver, spec, dependencies.pools),
       protocol_before(driver.Report()),
       worker_before(driver.WorkerReport()) {
-  seams.weights = {};  // the driver's from here on
+  dependencies.weights = {};  // drops the reference; the driver's vectors have them now
 }
 
 Arena RankParts::gradients() {
-  if (seams.residual != nullptr) return seams.residual->gradient();
-  return {driver.gradients(), seams.pools->device().queue.get()};
+  if (dependencies.residual != nullptr) return dependencies.residual->gradient();
+  return {driver.gradients(), dependencies.pools->device().queue.get()};
 }
 
-// What quiescence has sent last may still be on its way out; nothing comes in.
+// The last messages of Quiescence may still have to be sent.  None can arrive.
 StateRecord RankParts::Save() {
-  while (seams.channel != nullptr && seams.channel->Sending()) {
-    DT_CHECK(!seams.channel->Next()) << "a message at a boundary; " << driver.Describe();
+  while (dependencies.channel != nullptr && dependencies.channel->Sending()) {
+    DT_CHECK(!dependencies.channel->Next()) << "a message at a boundary; " << driver.Describe();
   }
   return RecordState([this](StateVisitor& visitor) { driver.VisitToGoOn(visitor); });
 }
 
-RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
-                    BlobPools& pools, const Device& device, int threads) {
-  RankSeams seams{.clock = &clock, .pools = &pools, .threads = threads};
-  seams.residual = DeviceResidual::For(spec, device);
+RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec,
+                                  const Clock& clock, BlobPools& pools, const Device& device,
+                                  int threads) {
+  RankDependencies dependencies{.clock = &clock, .pools = &pools, .threads = threads};
+  dependencies.residual = DeviceResidual::For(spec, device);
   const Placement& placement = spec.placement();
   if (placement.ranks() > 1) {
-    seams.window = WindowOf(transport, spec);
-    pools.SendFrom(seams.window.get());
-    seams.channel = std::make_unique<TransportChannel>(transport, pools, seams.window.get());
+    dependencies.window = WindowOf(transport, spec);
+    pools.SendFrom(dependencies.window.get());
+    dependencies.channel =
+        std::make_unique<TransportChannel>(transport, pools, dependencies.window.get());
   }
   if (placement.ranks() > 1 && placement.servers == 0) {
-    seams.collective = MakeCollective(spec.collective, transport, spec.collective_options());
+    dependencies.collective = MakeCollective(spec.collective, transport, spec.collective_options());
     if (spec.actors.compress.on() && !spec.actors.compress.rounds()) {
-      seams.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,
-                                          {.node_of = spec.rank_nodes});
+      dependencies.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,
+                                                 {.node_of = spec.rank_nodes});
     }
   }
-  seams.weights = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
-  return seams;
+  dependencies.weights = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
+  return dependencies;
 }
 
 }  // namespace dtrain

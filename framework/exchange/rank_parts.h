@@ -1,5 +1,6 @@
-// RankParts: what one rank of a run is made of, put together for whoever hosts it - InlineExchange,
-// ThreadedExchange, a simulated rank, a replayed one.
+// RankParts: the objects of one rank of a run: driver, channel, collective, quiescence and the
+// model at a boundary.  Its hosts are InlineExchange, ThreadedExchange, simulated ranks and
+// replayed ranks.
 #pragma once
 
 #include <memory>
@@ -11,48 +12,50 @@
 
 namespace dtrain {
 
-// What differs from host to host.
-struct RankSeams {
+// The dependencies of a rank that differ between hosts.
+struct RankDependencies {
   const Clock* clock = nullptr;
-  EventTimes* event_times = nullptr;  // DriverSeams
-  // Outlives the rank, whose vectors are where it makes blobs; null in a ghost run.
+  EventTimes* event_times = nullptr;  // DriverDependencies
+  // Memory for the rank's vectors.  Outlives the rank; null in a ghost run.
   BlobPools* pools = nullptr;
-  std::unique_ptr<NodeWindow> window = nullptr;        // of the channel; null where there is none
+  std::unique_ptr<NodeWindow> window = nullptr;        // used by the channel; may be null
   std::unique_ptr<MessageChannel> channel;             // null with one rank
   std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers
-  std::unique_ptr<SparseCollective> sparse = nullptr;  // the same, where its sums are compressed
-  std::unique_ptr<DeviceResidual> residual = nullptr;  // DriverSeams::worker_residual
-  Piece weights = {};  // the model's, to begin with; no blob in a ghost run
-  int threads = 1;     // of the team of the thread that drives
+  std::unique_ptr<SparseCollective> sparse = nullptr;  // for compressed gradients; else null
+  std::unique_ptr<DeviceResidual> residual = nullptr;  // DriverDependencies::worker_residual
+  VectorSlice weights = {};  // the model's initial weights; no blob in a ghost run
+  int threads = 1;           // threads that a solver update may use
   int64_t timeline_events = Timeline::kEventsMax;
 };
 
 struct RankParts {
   // `spec` outlives it.
-  RankParts(const ExchangeSpec& spec, Rank rank, RankSeams given);
+  RankParts(const ExchangeSpec& spec, Rank rank, RankDependencies given);
 
-  // Where the backward pass writes.
+  // The memory that the backward pass writes the gradient into.
   Arena gradients();
-  // At a boundary: what this rank keeps of its own, for checkpoints.
+  // Returns the state that only this rank has, for checkpoints.  Call it at a boundary.
   StateRecord Save();
 
-  RankSeams seams;
+  RankDependencies dependencies;
   EventLog log;
-  std::unique_ptr<RankTimeline> timeline;  // null: not asked for
-  SumTimes sum_times;                      // empty where nobody asked
+  std::unique_ptr<RankTimeline> timeline;  // null if not requested
+  AllReduceTimes all_reduce_times;         // stays empty if not requested
   std::unique_ptr<VectorOps> ops;
   Driver driver;
   Quiescence quiescence;
   ModelAtBoundary model;
-  // What its actors, and its worker alone, had counted when it was made: before a resume.
+  // Counts of all actors, and of the worker alone, at construction: those from before a resume.
   const ProtocolReport protocol_before, worker_before;
 };
 
-// The channel and the collective that a spec's strategy needs over a real transport, with weights of
-// the spec's start.  Clock, transport and pools outlive the rank.  Every rank calls it: where the
-// spec wants a window between ranks of a node, they agree on it here.  `device`: where the net
-// computes; the thread that calls is the one that drives.
-RankSeams SeamsOver(Transport& transport, const ExchangeSpec& spec, const Clock& clock,
-                    BlobPools& pools, const Device& device = {}, int threads = 1);
+// Makes the channel and the collective that a spec's strategy needs over a real transport, with the
+// weights of the spec's start.  Clock, transport and pools outlive the rank.  It is a collective
+// call: if the spec wants shared-memory windows between the ranks of a node, the ranks agree on
+// them here.  `device`: the device that the net computes on.  The caller's thread must be the one
+// that runs the driver.
+RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec,
+                                  const Clock& clock, BlobPools& pools, const Device& device = {},
+                                  int threads = 1);
 
 }  // namespace dtrain

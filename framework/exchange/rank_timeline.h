@@ -1,10 +1,11 @@
-// RankTimeline: what one rank of a run was doing when, real or simulated, in three lanes.
+// RankTimeline: what one rank of a run did at what time, real or simulated, in three lanes.
 //
-//   compute    wait (for admission or weights), compute (forward and backward), exposed (the step's
-//              end waits for the exchange), evaluate, checkpoint
-//   exchange   arithmetic (on vectors), select (what a compressor takes to choose or to round), and messages
-//              as they are sent and read
-//   buckets    sum (of one bucket over all workers, from when it was asked for or the one before was there)
+//   compute    wait (for admission or weights), compute (forward and backward), exposed (the end of
+//              the step waits for the exchange), evaluate, checkpoint
+//   exchange   arithmetic (on vectors), select (a compressor selects or rounds entries), and
+//              messages as they are sent and read
+//   buckets    sum (the all-reduce of one bucket; it begins with the request, or when the
+//              all-reduce before is complete)
 //
 // Times are those of the rank's Clock.  Each lane has one writer: the trainer's thread and the
 // exchange thread.
@@ -46,14 +47,14 @@ class RankTimeline {
   void Read(Nanos at, Rank from, int64_t bytes) {
     exchange_.Instant(read_, at, {peer_, from}, {exchange_bytes_, bytes});
   }
-  // `bucket`: which of the step's, in the order of the plan.
+  // `bucket`: index of the bucket in the execution plan.
   void Summed(Nanos begin, Nanos end, int64_t bucket) {
     buckets_.Span(sum_, begin, end, {bucket_, bucket});
   }
 
   std::string Pack(const TimelineRank& rank) const {
     const Timeline* const lanes[] = {&compute_, &exchange_, &buckets_};
-    // A rank without sums has no lane of them.
+    // The lane of buckets is left out if it is empty.
     return PackTimelines(rank, std::span(lanes).first(buckets_.events().empty() ? 2 : 3));
   }
 

@@ -21,7 +21,7 @@ void Reducer::Start(Range range, float* gradients) {
   running_.push_back({.range = range, .dense = StartDense(data, count)});
 }
 
-// Behind the last range.
+// Starts the all-reduce of the tail if this is the last range.
 int64_t Reducer::StartTail(Range range, float* gradients) {
   if (!IsLast(range)) return kNone;
   return StartDense(gradients == nullptr ? nullptr : gradients + size_, kTailSize);
@@ -38,13 +38,14 @@ void Reducer::StartRounded(Range range, const Rounding& rounding, float* gradien
   running_.push_back(reduction);
 }
 
-void Reducer::StartSelected(Range range, int unit, Piece selected, int64_t k, float* gradients) {
+void Reducer::StartSelected(Range range, int unit, VectorSlice selected, int64_t k,
+                            float* gradients) {
   Reduction reduction{.range = range, .tail = StartTail(range, gradients)};
   const auto count = static_cast<size_t>(selected.entries);
   const SparseEntries mine{{selected.positions(), count}, {selected.values(), count}};
   reduction.selection = sparse_ == nullptr ? alone_++ : sparse_->Start(unit, range.size(), k, mine);
   Selected& kept = selected_[reduction.selection];
-  kept.piece = std::move(selected);
+  kept.slice = std::move(selected);
   if (sparse_ == nullptr) kept.alone.parts = {mine};
   running_.push_back(reduction);
 }

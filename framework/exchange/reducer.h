@@ -1,9 +1,9 @@
-// Reducer: the sums over all workers that a step has asked for, in the order in which they were
-// started: of ranges of the gradient arena, or of what a compressor has selected of them.
+// Reducer: the all-reduces of a step, in the order in which they were started.  Each sums a range
+// of the gradient arena over all workers, or the entries of it that a compressor selected.
 //
-// The report of a step rides behind its last range, in extra elements of the gradient arena (the
-// tail), so all workers know loss, samples and stop without another message.  With a compressor it
-// goes by itself, dense.
+// The report of a step follows its last range, in extra elements of the gradient arena (the tail),
+// so all workers learn loss, samples and stop without another message.  With a compressor the tail
+// is all-reduced separately, as a dense vector.
 #pragma once
 
 #include <deque>
@@ -13,18 +13,18 @@
 #include "framework/comm/collective.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/layout.h"
+#include "framework/exchange/all_reduce_times.h"
 #include "framework/exchange/message_channel.h"
-#include "framework/exchange/sum_times.h"
 #include "framework/strategies/report.h"
 
 namespace dtrain {
 
-// What a sum has come to.
+// The result of an all-reduce.
 struct Reduced {
   Range range;
-  int64_t selection = -1;  // ticket of its sum; a dense one has none
-  // Of selections, positions counted from the range's begin; until Reducer::Release.  Null: the sum is
-  // where the gradient was.
+  int64_t selection = -1;  // ticket of a sparse sum; -1 for a dense one
+  // The sum of selected entries, valid until Reducer::Release.  Positions are relative to the
+  // range's begin.  Null: the sum is dense and has replaced the gradient.
   const SparseCollective::Sum* sum = nullptr;
 };
 
@@ -32,50 +32,53 @@ class Reducer {
  public:
   static constexpr int kTailSize = 3;
 
-  // The collectives outlive it; null: one worker, whose gradient is the sum.  `size`: of the arena.
-  // `times` gets to know how long each sum takes; null: nobody wants to.
-  Reducer(Collective* collective, SparseCollective* sparse, int64_t size, SumTimes* times = nullptr)
+  // The collectives outlive it.  They are null with one worker, whose gradient is the sum.  `size`:
+  // elements of the arena.  `times` records the time of each all-reduce; it may be null.
+  Reducer(Collective* collective, SparseCollective* sparse, int64_t size,
+          AllReduceTimes* times = nullptr)
       : collective_(collective), sparse_(sparse), size_(size), times_(times) {}
 
   bool IsLast(Range range) const { return range.end == size_; }
 
-  // The next one has been asked for: its time begins, though entries may have to be selected first.
+  // Notes that the next all-reduce was requested.  Its measured time begins, though its entries may
+  // have to be selected first.
   void Ask() {
     if (times_ != nullptr) times_->Asked();
   }
-  // `gradients`: of the whole arena and its tail; null in a ghost run.
+  // Starts the all-reduce of a range.  `gradients`: the whole arena and its tail; null in a ghost
+  // run.
   void Start(Range range, float* gradients);
-  // The same for what was selected of the range, `k` entries or about as many; `unit`: which of a
-  // step's it is, the same from step to step.
-  void StartSelected(Range range, int unit, Piece selected, int64_t k, float* gradients);
-  // The same for a range of values that are rounded to 16 bits (Collective::StartRounded).  `errors`:
-  // the range's.
+  // The same for the entries that were selected from the range.  `k`: the number of entries that
+  // was asked for.  `unit`: index of the range in the step, the same in every step.
+  void StartSelected(Range range, int unit, VectorSlice selected, int64_t k, float* gradients);
+  // The same for values that are rounded to 16 bits (Collective::StartRounded).  `rounding` has the
+  // rounding errors of the range.
   void StartRounded(Range range, const Rounding& rounding, float* gradients);
-  // Moves what is in flight along a little; true when something moved.
+  // Advances the running all-reduces a little.  Returns true if anything moved.
   bool Progress();
-  // The oldest one, once it is complete.
+  // Returns the oldest all-reduce if it is complete.
   std::optional<Reduced> Take();
-  // Of selections: nobody looks at the sum any more.
+  // Releases the sum of selected entries, which is not valid afterwards.
   void Release(const Reduced& reduced);
   bool busy() const { return !running_.empty(); }
   Collective::Traffic traffic() const;
 
   static void WriteReport(const StepReport& report, float* tail);
-  static void WriteNotFinite(float* tail);  // ReadOutcome then says so, at all ranks
+  static void WriteNotFinite(float* tail);  // makes the loss of ReadOutcome NaN on all ranks
   static StepOutcome ReadOutcome(const float* tail);
-  static StepOutcome OutcomeAlone(const StepReport& report);  // of one worker
+  static StepOutcome OutcomeAlone(const StepReport& report);  // for a run with one worker
 
  private:
   struct Reduction {
     Range range;
-    int64_t dense = kNone;      // ticket
-    int64_t tail = kNone;       // ticket, where the report goes by itself
-    int64_t selection = kNone;  // ticket
+    int64_t dense = kNone;      // ticket of the dense collective
+    int64_t tail = kNone;       // ticket of the tail, if it is all-reduced separately
+    int64_t selection = kNone;  // ticket of the sparse collective
   };
-  // What a rank has selected, until its sum is no longer needed.
+  // The entries that this rank selected, kept until Release.
   struct Selected {
-    Piece piece;
-    SparseCollective::Sum alone;  // of one worker
+    VectorSlice slice;
+    SparseCollective::Sum alone;  // the sum in a run with one worker
   };
   static constexpr int64_t kNone = -1;
 
@@ -86,10 +89,10 @@ class Reducer {
   Collective* const collective_;
   SparseCollective* const sparse_;
   const int64_t size_;
-  SumTimes* const times_;
+  AllReduceTimes* const times_;
   std::deque<Reduction> running_;
   std::map<int64_t, Selected> selected_;  // by ticket
-  int64_t alone_ = 0;                     // tickets, of one worker
+  int64_t alone_ = 0;                     // next ticket in a run with one worker
 };
 
 }  // namespace dtrain

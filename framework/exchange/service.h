@@ -1,11 +1,11 @@
-// Service: what the drivers of a run tell each other, by messages that no actor sees: when there is
-// quiescence (quiescence.h), sums within a step (summed_messages.h), and what a rank waits for (stall_watch.h).
+// Service: messages between the drivers of a run, which actors do not see.  They serve quiescence
+// (quiescence.h), sums within a step (summed_messages.h) and stall reports (stall_watch.h).
 //
 //   service.On<control::Hold>([](const control::Hold&, Rank from) { ... });
 //   service.Send(rank, control::Hold{});
 //
-// All kinds of such messages stand in this file.  Whoever handles one says so before messages come; a
-// message that nobody handles stops the program.
+// This file has all kinds of such messages.  Handlers are registered before the first message
+// arrives; a message without a handler stops the program.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,8 @@
 
 namespace dtrain {
 
-// Numbers are those of the wire; kinds of actors' messages are their own.
+// Numbers of the kinds as they are sent.  The kinds of messages between actors are numbered
+// separately.
 enum ServiceKind : int {
   kStartedMessage = 101,
   kHoldMessage,
@@ -29,7 +30,7 @@ enum ServiceKind : int {
   kCountedMessage,
   kAtBoundaryMessage,
   kAllQuiescentMessage,
-  kToldMessage,
+  kProgressMessage,
   kGoneMessage,
   kAskMessage = 201,
   kAnswerMessage,
@@ -39,9 +40,9 @@ enum ServiceKind : int {
 
 namespace control {
 
-// --- quiescence.h says who sends them when
+// --- quiescence.h describes when they are sent
 
-// How the worker's last step has ended, when the leader has not been told yet.
+// Outcome of the worker's last step, if it was not reported to the leader yet; else zeros.
 struct EndedStep {
   int64_t samples = 0;
   double loss_sum = 0;
@@ -64,7 +65,7 @@ struct Hold {
 struct Held {
   static constexpr int kKind = kHeldMessage;
   EndedStep before;
-  int64_t samples_applied = 0;  // synchronous: by all
+  int64_t samples_applied = 0;  // of a synchronous run: by all workers
   DTRAIN_FIELDS(before, samples_applied)
 };
 
@@ -92,17 +93,17 @@ struct AtBoundary {
   DTRAIN_FIELDS(samples_applied, stop, finite)
 };
 
-struct TellRoot {
-  static constexpr int kKind = kToldMessage;
+struct ReportToRoot {
+  static constexpr int kKind = kProgressMessage;
   int64_t samples_applied = 0, samples = 0;
   double loss_sum = 0;
   DTRAIN_FIELDS(samples_applied, samples, loss_sum)
 };
 
-// --- death of a worker's rank, in the simulator: the last that is heard of it, behind all else
+// --- death of a worker's rank, in the simulator
 
-// To the leader of quiescence, and to the actor of the worker's node: that one counts as an actor's message,
-// since the actor may answer to it.
+// The rank's last message, sent to the leader of quiescence and to the actor of the worker's node.
+// The latter counts as a message between actors, since that actor may react to it.
 struct Gone {
   static constexpr int kKind = kGoneMessage;
   int64_t worker = 0;
@@ -111,7 +112,7 @@ struct Gone {
 
 // --- stall_watch.h
 
-// "What do your actors wait for?"
+// Asks a rank what its actors wait for.
 struct Ask {
   static constexpr int kKind = kAskMessage;
   DTRAIN_FIELDS()
@@ -119,8 +120,8 @@ struct Ask {
 
 struct Answer {
   static constexpr int kKind = kAnswerMessage;
-  int64_t computing = 0;   // the rank's worker is
-  Nanos longest_step = 0;  // of its steps so far
+  int64_t computing = 0;   // 1 if the rank's worker is computing
+  Nanos longest_step = 0;  // longest step of that worker so far
   std::string waits_for;
   DTRAIN_FIELDS(computing, longest_step, waits_for)
   friend bool operator==(const Answer&, const Answer&) = default;
@@ -128,7 +129,7 @@ struct Answer {
 
 // --- summed_messages.h
 
-// One worker's values, to worker 0; and the sum, back.
+// One worker's values, sent to worker 0, which sends SumOfAll to all workers.
 struct PartOfSum {
   static constexpr int kKind = kPartOfSumMessage;
   std::vector<double> values;
@@ -147,7 +148,7 @@ class Service {
  public:
   explicit Service(Mailbox& mailbox) : mailbox_(mailbox) {}
 
-  // handler(const M&, Rank from).  One for each kind.
+  // Registers handler(const M&, Rank from), one for each kind.
   template <class M, class Handler>
   void On(Handler handler) {
     handlers_[M::kKind] = [handler = std::move(handler)](const Envelope& envelope) {
@@ -164,7 +165,7 @@ class Service {
     const auto handler = handlers_.find(envelope.message.kind);
     DT_CHECK(handler != handlers_.end())
         << "rank " << mailbox_.rank() << " got a message of kind " << envelope.message.kind
-        << " from rank " << envelope.from_rank << ", which nobody handles";
+        << " from rank " << envelope.from_rank << ", which has no handler";
     handler->second(envelope);
   }
 

@@ -13,13 +13,13 @@ namespace dtrain {
 namespace {
 
 constexpr Nanos kAskFor = 3'000'000'000;  // how long a stalled rank waits for answers
-// Limits that a computing rank may take before its first step is over: afterwards the limit itself
-// is many steps long.
+// Limits that a computing rank may take for its first step.  Later the limit is many steps long.
 constexpr int kPatience = 10;
-constexpr int64_t kSteps =
-    20;  // a rank hangs when a step takes this many times its longest one so far
-// Between two polls is a Backoff's pause.  After more than this the process stood still, and so may all of them
-// (Ctrl-Z, scontrol suspend): what the others would have sent in that time is still to come.
+// A rank hangs if a step takes this many times its longest one so far.
+constexpr int64_t kSteps = 20;
+// If two polls are further apart than this (normally by a pause of Backoff), the process was
+// suspended, and perhaps all others with it (Ctrl-Z, scontrol suspend).  What they would have sent
+// in that time is still to come.
 constexpr Nanos kStoodStill = 1'000'000'000;
 
 }  // namespace
@@ -52,7 +52,8 @@ void StallWatch::Moved() {
   last_answers_.clear();
 }
 
-// Since the poll before, which this one takes the place of.
+// Returns the time since the last poll if the process was suspended in it, else 0.  Notes this
+// poll.
 Nanos StallWatch::StoodStill() {
   const Nanos passed = clock_.Now() - last_poll_;
   last_poll_ += passed;
@@ -69,13 +70,13 @@ void StallWatch::NothingMoved(const std::function<bool()>& move) {
     last_move_ = clock_.Now();
     return;
   }
-  // A step of theirs may take longer than one of this rank's.
+  // The steps of other ranks may take longer than those of this one.
   const bool computes = std::any_of(answers_.begin(), answers_.end(), [&](const auto& answer) {
     const Nanos longest = answer.second.longest_step;
     return answer.second.computing != 0 &&
            (longest == 0 ? asked_times_ + 1 < kPatience : waited <= kSteps * longest);
   });
-  // Answers that differ from the last ones: something moves, its message is on the way.
+  // If the answers differ from the last ones, something moves elsewhere.
   const bool moves = answers_ != last_answers_;
   last_answers_ = answers_;
   if (AllAnswer() && (moves || computes)) {

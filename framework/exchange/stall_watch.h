@@ -1,9 +1,11 @@
-// StallWatch: notices that a rank waits in vain, and says for every rank what it waits for.
+// StallWatch: detects that a rank waits in vain, and reports for every rank what it waits for.
 //
-// When nothing has moved for the limit, it asks every rank by message.  While all answer, and answer
-// otherwise than a limit before or some compute (for 20 of their longest step; ten limits where they
-// have done none), the wait goes on, and a warning says so; else StalledError (exit 7) has each rank's
-// answer and names those that did not answer.  A time in which this process stood still is no waiting.
+// When nothing has moved for the time limit, it asks every rank by message.  It logs a warning and
+// goes on waiting if all ranks answer, and either some answer has changed since the last limit, or
+// some rank is computing and may be slow: for up to 20 times its longest step, or ten limits if it
+// has finished no step.  Otherwise it throws StalledError (exit code 7), which has each rank's
+// answer and names the ranks that did not answer.  Time during which this process was suspended
+// does not count as waiting.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +20,18 @@ namespace dtrain {
 
 class StallWatch {
  public:
-  // `limit` 0: 20 times the longest step so far, at least 30 s.  `computing`: whether this rank's
-  // trainer is.  The references outlive the watch.
+  // `limit` 0 stands for 20 times the longest step so far, and at least 30 s.  `computing` returns
+  // true while this rank's trainer computes.  The references outlive the watch.
   StallWatch(Driver& driver, const Placement& placement, const Clock& clock, Nanos limit,
              std::function<bool()> computing);
   StallWatch(const StallWatch&) = delete;
 
   void StepTook(Nanos time) { longest_step_ = std::max(longest_step_, time); }
 
-  // Something moved, or nothing is expected of others.
+  // Call it when something moved, or when this rank expects nothing from others.
   void Moved();
-  // Nothing did.  `move` moves the rank along a little and says whether anything moved: answers
-  // are awaited with it.
+  // Call it when nothing moved.  `move` advances the rank a little and returns true if anything
+  // moved; it is called while waiting for answers.
   void NothingMoved(const std::function<bool()>& move);
 
  private:
@@ -49,9 +51,9 @@ class StallWatch {
   Nanos longest_step_ = 0;
   Nanos last_move_ = 0;
   Nanos last_poll_ = 0;
-  int asked_times_ = 0;  // since then
+  int asked_times_ = 0;  // times that it asked since last_move_
   std::map<Rank, control::Answer> answers_;
-  std::map<Rank, control::Answer> last_answers_;  // of the time before, since then
+  std::map<Rank, control::Answer> last_answers_;  // of the time before; empty after a move
 };
 
 }  // namespace dtrain

@@ -21,7 +21,8 @@ void SummedMessages::Begin(std::span<double> values) {
   service_.Send(0, mine);
 }
 
-// A worker's next part comes when it has the sum of this one.
+// A worker sends the values of its next sum only after it has received this one, so sums do not
+// mix.
 void SummedMessages::TakePart(Rank from, std::vector<double> part) {
   DT_CHECK(!parts_.contains(from)) << "rank " << from << " takes part in a sum twice";
   parts_[from] = std::move(part);

@@ -1,5 +1,6 @@
-// SummedMessages: Exchange::SumOverWorkers by messages from driver to driver.  Worker 0 adds, in rank
-// order, and tells the others; so any transport serves, and all get the same bits.
+// SummedMessages: implements Exchange::SumOverWorkers by messages between drivers, so it works over
+// any transport.  Worker 0 adds the values in rank order and sends the sum to the others, so all
+// get the same bits.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,11 @@ namespace dtrain {
 
 class SummedMessages {
  public:
-  // `workers` in all; `done` is called whenever a sum has come.
+  // `workers`: number of workers of the run.  `done` is called when a sum is complete.
   SummedMessages(Service& service, int workers, Rank rank, std::function<void()> done);
   SummedMessages(const SummedMessages&) = delete;
 
-  // `values` become the sum; they stay the caller's and must live until then.
+  // Starts a sum, which replaces `values`.  The caller owns them and keeps them until `done`.
   void Begin(std::span<double> values);
   bool pending() const { return !values_.empty(); }
 
@@ -30,7 +31,7 @@ class SummedMessages {
   const Rank rank_;
   const std::function<void()> done_;
   std::span<double> values_;
-  std::map<Rank, std::vector<double>> parts_;  // worker 0: what has come for it
+  std::map<Rank, std::vector<double>> parts_;  // values received so far, at worker 0
 };
 
 }  // namespace dtrain

@@ -19,7 +19,7 @@ class TimerTable {
   };
 
   void Set(Nanos at, Timer timer) { timers_.insert({at, timer}); }
-  // As {actor, number, time left} each.
+  // Returns {actor, number, time left} for each timer, in one list.
   std::vector<int64_t> Left(Nanos now) const {
     std::vector<int64_t> left;
     for (const auto& [at, timer] : timers_)
@@ -32,13 +32,14 @@ class TimerTable {
       Set(now + left[i + 2], {static_cast<ActorId>(left[i]), static_cast<int>(left[i + 1])});
     }
   }
-  // While held, none is due.
+  // While `held`, no timer is due.
   void Hold(bool held) { held_ = held; }
   bool held() const { return held_; }
-  // When the next one is due; negative when none is.
+  // Returns the time at which the next timer is due; negative if there is none.
   Nanos Next() const { return held_ || timers_.empty() ? -1 : timers_.begin()->first; }
 
-  // Takes out one that is due by `now`; or, whatever the time, one of this number.
+  // TakeDue removes and returns a timer that is due by `now`, TakeNumber one with this number at
+  // any time.
   std::optional<Timer> TakeDue(Nanos now) {
     if (Next() < 0 || Next() > now) return std::nullopt;
     return Take(timers_.begin());

@@ -8,14 +8,14 @@
 namespace dtrain {
 namespace {
 
-// The vector that comes with a message, and its number format.
+// Kind and number format of the vector that is sent with a message.
 enum class Form : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
 
-Form FormOf(const std::optional<Piece>& piece) {
-  if (!piece) return Form::kNothing;
-  if (piece->sparse()) return Form::kSparse;
-  if (piece->wire == Wire::kFp32) return Form::kDense;
-  return piece->wire == Wire::kFp16 ? Form::kFp16 : Form::kBf16;
+Form FormOf(const std::optional<VectorSlice>& slice) {
+  if (!slice) return Form::kNothing;
+  if (slice->sparse()) return Form::kSparse;
+  if (slice->wire == Wire::kFp32) return Form::kDense;
+  return slice->wire == Wire::kFp16 ? Form::kFp16 : Form::kBf16;
 }
 
 Wire WireOf(Form form) {
@@ -23,7 +23,7 @@ Wire WireOf(Form form) {
   return form == Form::kBf16 ? Wire::kBf16 : Wire::kFp32;
 }
 
-// Where a piece lies that does not follow as bytes: in the sender's part of the window.
+// Place of a slice in the sender's part of the window; its bytes are then not sent.
 struct Place {
   int64_t blob = 0;  // NodeWindow::Lend
   int64_t offset = 0, stride = 0;
@@ -31,11 +31,11 @@ struct Place {
 
 std::string HeaderOf(const Envelope& envelope, const std::optional<Place>& place) {
   ByteWriter writer;
-  const Form form = FormOf(envelope.piece);
+  const Form form = FormOf(envelope.slice);
   writer(envelope.from, envelope.to, envelope.message.kind, envelope.message.words, envelope.finite,
          static_cast<uint8_t>(form));
-  if (form != Form::kNothing) writer.Value(envelope.piece->range);
-  if (form == Form::kSparse) writer.Value(envelope.piece->entries);
+  if (form != Form::kNothing) writer.Value(envelope.slice->range);
+  if (form == Form::kSparse) writer.Value(envelope.slice->entries);
   if (place) writer.Value(*place);
   return writer.Take();
 }
@@ -54,29 +54,29 @@ Header Read(const std::string& bytes, Rank from_rank) {
   reader(envelope.from, envelope.to, envelope.message.kind, envelope.message.words, envelope.finite,
          form);
   if (form == static_cast<uint8_t>(Form::kNothing)) return header;
-  envelope.piece = Piece{.range = reader.Value<Range>()};
-  envelope.piece->wire = WireOf(static_cast<Form>(form));
+  envelope.slice = VectorSlice{.range = reader.Value<Range>()};
+  envelope.slice->wire = WireOf(static_cast<Form>(form));
   if (form == static_cast<uint8_t>(Form::kSparse))
-    envelope.piece->entries = reader.Value<int64_t>();
+    envelope.slice->entries = reader.Value<int64_t>();
   if (!reader.AtEnd()) header.place = reader.Value<Place>();
   return header;
 }
 
-// Runs of elements, each a message of its own: a dense piece's, or a sparse one's positions and
-// values.
+// The runs of elements of a slice, each of which is sent as one transport message: the elements of
+// a dense slice, or the positions and the values of a sparse one.
 struct Parts {
-  std::vector<int64_t> begins;  // in the blob
-  int64_t elements = 0;         // of each
+  std::vector<int64_t> begins;  // offsets in the blob
+  int64_t elements = 0;         // of each run
 };
 
-Parts PartsOf(const Piece& piece) {
-  if (piece.sparse()) return {{piece.offset, piece.offset + piece.stride}, piece.entries};
-  return {{piece.offset}, piece.range.size()};
+Parts PartsOf(const VectorSlice& slice) {
+  if (slice.sparse()) return {{slice.offset, slice.offset + slice.stride}, slice.entries};
+  return {{slice.offset}, slice.range.size()};
 }
 
-// A dense vector may be handed on, as a node does with new weights.
-Blob RoomFor(const Piece& piece, BlobPools& pools) {
-  return piece.sparse() ? pools.NewRoom(2 * piece.entries) : pools.NewToSend(piece.range.size());
+// A dense vector may be sent on, as InHAD's node actor does with new weights.
+Blob RoomFor(const VectorSlice& slice, BlobPools& pools) {
+  return slice.sparse() ? pools.NewRoom(2 * slice.entries) : pools.NewToSend(slice.range.size());
 }
 
 }  // namespace
@@ -90,10 +90,10 @@ TransportChannel::~TransportChannel() {
 
 void TransportChannel::Send(Rank to, Envelope envelope) {
   std::optional<Place> place;
-  if (window_ != nullptr && envelope.piece && envelope.piece->bytes() > 0) {
-    const Piece& piece = *envelope.piece;
-    const std::optional<int64_t> blob = window_->Lend(piece.blob, to);
-    if (blob) place = {*blob, piece.offset, piece.stride};
+  if (window_ != nullptr && envelope.slice && envelope.slice->bytes() > 0) {
+    const VectorSlice& slice = *envelope.slice;
+    const std::optional<int64_t> blob = window_->Lend(slice.blob, to);
+    if (blob) place = {*blob, slice.offset, slice.stride};
   }
   Outgoing& sending = sends_.emplace_back();
   sending.header = HeaderOf(envelope, place);
@@ -102,33 +102,33 @@ void TransportChannel::Send(Rank to, Envelope envelope) {
       {reinterpret_cast<const std::byte*>(sending.header.data()), sending.header.size()});
   traffic_.bytes_sent += static_cast<int64_t>(sending.header.size());
   ++traffic_.messages;
-  if (!envelope.piece || envelope.piece->bytes() == 0) return;
-  traffic_.bytes_sent += envelope.piece->bytes();
+  if (!envelope.slice || envelope.slice->bytes() == 0) return;
+  traffic_.bytes_sent += envelope.slice->bytes();
   if (place) {
-    traffic_.bytes_lent += envelope.piece->bytes();
+    traffic_.bytes_lent += envelope.slice->bytes();
   } else {
-    sending.piece = std::move(envelope.piece);
+    sending.slice = std::move(envelope.slice);
     SendVector(to, sending);
   }
 }
 
 void TransportChannel::SendVector(Rank to, Outgoing& sending) {
-  const Piece& piece = *sending.piece;
-  if (piece.wire != Wire::kFp32) {
-    const auto n = static_cast<size_t>(piece.range.size());
+  const VectorSlice& slice = *sending.slice;
+  if (slice.wire != Wire::kFp32) {
+    const auto n = static_cast<size_t>(slice.range.size());
     sending.short_floats.resize(n);
-    Encode(piece.wire, sending.short_floats.data(), piece.At(piece.range.begin),
-           piece.range.size());
-    sending.piece_requests.push_back(
+    Encode(slice.wire, sending.short_floats.data(), slice.At(slice.range.begin),
+           slice.range.size());
+    sending.slice_requests.push_back(
         transport_.Send(to, Tag::kBulk, std::as_bytes(std::span(sending.short_floats))));
-    sending.piece.reset();  // its blob is free
+    sending.slice.reset();  // the blob is not needed any more
     return;
   }
-  const Parts parts = PartsOf(piece);
+  const Parts parts = PartsOf(slice);
   for (const int64_t begin : parts.begins) {
-    sending.piece_requests.push_back(transport_.Send(
+    sending.slice_requests.push_back(transport_.Send(
         to, Tag::kBulk,
-        std::as_bytes(std::span(piece.blob.f32() + begin, static_cast<size_t>(parts.elements)))));
+        std::as_bytes(std::span(slice.blob.f32() + begin, static_cast<size_t>(parts.elements)))));
   }
 }
 
@@ -141,7 +141,7 @@ bool TransportChannel::AllDone(std::vector<Request>& requests) {
 void TransportChannel::ForgetSent() {
   sends_.remove_if([this](Outgoing& sending) {
     const bool header = !sending.header_request.active() || transport_.Test(sending.header_request);
-    return header && AllDone(sending.piece_requests);
+    return header && AllDone(sending.slice_requests);
   });
 }
 
@@ -160,13 +160,13 @@ void TransportChannel::ReceiveHeader(const Incoming& incoming) {
   Header read = Read(header, incoming.from);
   Arriving arriving{std::move(read.envelope), {}};
   traffic_.bytes_received += static_cast<int64_t>(header.size());
-  if (arriving.envelope.piece && arriving.envelope.piece->bytes() > 0) {
-    Piece& piece = *arriving.envelope.piece;
-    traffic_.bytes_received += piece.bytes();
+  if (arriving.envelope.slice && arriving.envelope.slice->bytes() > 0) {
+    VectorSlice& slice = *arriving.envelope.slice;
+    traffic_.bytes_received += slice.bytes();
     if (read.place) {
-      piece.blob = window_->Borrow(incoming.from, read.place->blob);
-      piece.offset = read.place->offset;
-      piece.stride = read.place->stride;
+      slice.blob = window_->Borrow(incoming.from, read.place->blob);
+      slice.offset = read.place->offset;
+      slice.stride = read.place->stride;
     } else {
       ReceiveVector(incoming.from, arriving);
     }
@@ -176,18 +176,18 @@ void TransportChannel::ReceiveHeader(const Incoming& incoming) {
 }
 
 void TransportChannel::ReceiveVector(Rank from, Arriving& arriving) {
-  Piece& piece = *arriving.envelope.piece;
-  piece.blob = RoomFor(piece, pools_);
-  if (piece.sparse()) piece.stride = piece.entries;
-  float* const memory = piece.blob.MutableF32();
-  if (piece.wire != Wire::kFp32) {
-    const int64_t n = piece.range.size();
+  VectorSlice& slice = *arriving.envelope.slice;
+  slice.blob = RoomFor(slice, pools_);
+  if (slice.sparse()) slice.stride = slice.entries;
+  float* const memory = slice.blob.MutableF32();
+  if (slice.wire != Wire::kFp32) {
+    const int64_t n = slice.range.size();
     arriving.requests.push_back(transport_.Receive(
         from, Tag::kBulk,
         std::as_writable_bytes(std::span(InPlace(memory, n), static_cast<size_t>(n)))));
     return;
   }
-  const Parts parts = PartsOf(piece);
+  const Parts parts = PartsOf(slice);
   for (const int64_t begin : parts.begins) {
     arriving.requests.push_back(transport_.Receive(
         from, Tag::kBulk,
@@ -195,11 +195,11 @@ void TransportChannel::ReceiveVector(Rank from, Arriving& arriving) {
   }
 }
 
-// What has come in 16 bits becomes floats.
+// Converts values that were received in 16 bits to floats.
 void TransportChannel::Complete(Envelope& envelope) {
-  if (!envelope.piece || envelope.piece->wire == Wire::kFp32) return;
-  DecodeInPlace(envelope.piece->wire, envelope.piece->blob.MutableF32(),
-                envelope.piece->range.size());
+  if (!envelope.slice || envelope.slice->wire == Wire::kFp32) return;
+  DecodeInPlace(envelope.slice->wire, envelope.slice->blob.MutableF32(),
+                envelope.slice->range.size());
 }
 
 std::optional<Envelope> TransportChannel::Next() {

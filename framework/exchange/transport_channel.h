@@ -1,7 +1,8 @@
-// TransportChannel: messages over a Transport.  A message is a header (Tag::kControl, any source) and,
-// when a vector rides with it, its bytes (Tag::kBulk) received straight into a Blob: the elements,
-// or of a sparse one its positions and then its values; those of 16 bits (Piece::wire) as such.  Where the ranks have a window to each other
-// (comm/node_window.h) and the vector lies in it, the header says where, and no bytes follow.
+// TransportChannel: messages over a Transport.  A message is a header (Tag::kControl, any source).
+// If a vector is sent with it, its bytes follow (Tag::kBulk) and are received directly into a Blob:
+// the elements of a dense vector, in 16 bits if VectorSlice::wire says so, or the positions and
+// then the values of a sparse one.  If both ranks share a window (comm/node_window.h) and the
+// vector is in it, the header has its place there, and no bytes follow.
 #pragma once
 
 #include <deque>
@@ -18,7 +19,7 @@ namespace dtrain {
 
 class TransportChannel : public MessageChannel {
  public:
-  // All outlive the channel.  `window`: null where there is none.
+  // The arguments outlive the channel.  `window` may be null.
   TransportChannel(Transport& transport, BlobPools& pools, NodeWindow* window = nullptr);
   ~TransportChannel() override;
 
@@ -31,14 +32,14 @@ class TransportChannel : public MessageChannel {
  private:
   struct Outgoing {
     std::string header;
-    std::optional<Piece> piece;
-    std::vector<uint16_t> short_floats;  // of a piece that travels so
+    std::optional<VectorSlice> slice;
+    std::vector<uint16_t> short_floats;  // values of a slice that is sent in 16 bits
     Request header_request;
-    std::vector<Request> piece_requests;
+    std::vector<Request> slice_requests;
   };
   struct Arriving {
     Envelope envelope;
-    std::vector<Request> requests;  // of the piece
+    std::vector<Request> requests;  // receives of the slice
   };
 
   void SendVector(Rank to, Outgoing& sending);
@@ -52,10 +53,10 @@ class TransportChannel : public MessageChannel {
   Transport& transport_;
   BlobPools& pools_;
   NodeWindow* const window_;
-  std::list<Outgoing> sends_;                // in order; their headers must not move
+  std::list<Outgoing> sends_;                // in order; a list, since headers must not move
   std::vector<std::deque<Arriving>> inbox_;  // by sending rank, in order
   int arriving_ = 0;                         // messages in inbox_
-  size_t next_rank_ = 0;                     // whose turn it is, so that no rank is starved
+  size_t next_rank_ = 0;                     // the rank to look at next; prevents starvation
   Collective::Traffic traffic_;
 };
 

@@ -14,7 +14,7 @@ constexpr uint32_t kExponent = 0x7f800000u;
 
 class CpuVectorOps : public VectorOps {
  public:
-  // 1 MB: some 100 us of memory traffic.
+  // A slice is 1 MB, some 100 us of memory traffic.
   int64_t slice_elements() const override { return (1 << 20) / sizeof(float); }
 
   void Copy(float* to, const float* from, int64_t n) override { std::copy_n(from, n, to); }
@@ -43,7 +43,8 @@ class CpuVectorOps : public VectorOps {
 
   void Zero(float* to, int64_t n) override { std::fill_n(to, n, 0.0f); }
 
-  // The exponent of NaN and infinity is all ones.  Without a branch, so that it is vectorized.
+  // The exponent bits of NaN and infinity are all ones.  The loop has no branch, so that it is
+  // vectorised.
   bool Finite(const float* values, int64_t n) override {
     uint32_t bad = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -110,9 +111,9 @@ class DeviceVectorOps : public CpuVectorOps {
 
   bool Update(const Solver& solver, const ArenaLayout& layout, Range slice,
               const UpdateArgs& args) override {
-    UpdateArgs here = args;
-    here.loops = loops_.get();
-    return solver.Apply(layout, slice, here);
+    UpdateArgs device_args = args;
+    device_args.loops = loops_.get();
+    return solver.Apply(layout, slice, device_args);
   }
 
  private:

@@ -26,7 +26,7 @@ VectorId ActorVectors::Find(VectorRole role) const {
   return it == specs_.end() ? kNoVector : static_cast<VectorId>(it - specs_.begin());
 }
 
-// Gradients and masters are what is sent.
+// Memory of vectors that are sent comes from NewToSend, which may put it into the shared window.
 Blob ActorVectors::NewBlob(VectorId vector) {
   const VectorSpec& spec = specs_[vector];
   const bool gradient = spec.role == VectorRole::kGradient;
@@ -35,7 +35,7 @@ Blob ActorVectors::NewBlob(VectorId vector) {
   return sent ? pools_->NewToSend(elements) : pools_->New(elements);
 }
 
-Piece ActorVectors::Get(VectorId vector, Range range) {
+VectorSlice ActorVectors::Get(VectorId vector, Range range) {
   Commit(vector);
   Entry& entry = entries_[vector];
   entry.ghost_content = true;
@@ -43,8 +43,8 @@ Piece ActorVectors::Get(VectorId vector, Range range) {
     entry.blob = NewBlob(vector);
     std::fill_n(entry.blob.MutableF32(), specs_[vector].range.size(), 0.0f);
   }
-  const Piece all{entry.blob,    entry.offset, specs_[vector].range,
-                  entry.entries, entry.stride, entry.wire};
+  const VectorSlice all{entry.blob,    entry.offset, specs_[vector].range,
+                        entry.entries, entry.stride, entry.wire};
   return range.empty() ? all : all.Part(range);
 }
 
@@ -59,19 +59,19 @@ float* ActorVectors::Overwrite(VectorId vector) {
 
 void ActorVectors::Clear(VectorId vector) { entries_[vector] = Entry(); }
 
-bool ActorVectors::CanReplace(VectorId vector, const Piece& piece) const {
+bool ActorVectors::CanReplace(VectorId vector, const VectorSlice& slice) const {
   const VectorSpec& spec = specs_[vector];
-  if (piece.range != spec.range) return false;
-  return piece.sparse() ? spec.role == VectorRole::kPlain : piece.offset == 0;
+  if (slice.range != spec.range) return false;
+  return slice.sparse() ? spec.role == VectorRole::kPlain : slice.offset == 0;
 }
 
-void ActorVectors::Replace(VectorId vector, Piece piece) {
-  DT_CHECK(CanReplace(vector, piece)) << specs_[vector].name;
-  entries_[vector] = Entry{.blob = std::move(piece.blob),
-                           .offset = piece.offset,
-                           .entries = piece.entries,
-                           .stride = piece.stride,
-                           .wire = piece.wire,
+void ActorVectors::Replace(VectorId vector, VectorSlice slice) {
+  DT_CHECK(CanReplace(vector, slice)) << specs_[vector].name;
+  entries_[vector] = Entry{.blob = std::move(slice.blob),
+                           .offset = slice.offset,
+                           .entries = slice.entries,
+                           .stride = slice.stride,
+                           .wire = slice.wire,
                            .ghost_content = true};
 }
 
@@ -85,14 +85,14 @@ void ActorVectors::MakeDense(VectorId vector) {
   Entry& entry = entries_[vector];
   if (pools_ == nullptr) entry.ghost_content = true;
   if (!Sparse(vector)) return;
-  const Piece piece = Get(vector);
+  const VectorSlice slice = Get(vector);
   entry = Entry{.ghost_content = entry.ghost_content};
   if (pools_ == nullptr) return;
   entry.blob = NewBlob(vector);
   float* const values = entry.blob.MutableF32();
-  std::fill_n(values, piece.range.size(), 0.0f);
-  for (int64_t i = 0; i < piece.entries; ++i) {
-    values[piece.positions()[i] - piece.range.begin] = piece.values()[i];
+  std::fill_n(values, slice.range.size(), 0.0f);
+  for (int64_t i = 0; i < slice.entries; ++i) {
+    values[slice.positions()[i] - slice.range.begin] = slice.values()[i];
   }
 }
 
@@ -108,7 +108,7 @@ ActorVectors::SliceMemory ActorVectors::Slice(VectorId vector, Range slice) {
       std::any_of(entry.written.begin(), entry.written.end(), [slice](const Range& written) {
         return written.begin < slice.end && slice.begin < written.end;
       });
-  if (again) Commit(vector);  // what is there now is what the first writing left
+  if (again) Commit(vector);  // the result of the first write becomes the old values
   if (!entry.next && (!entry.blob || entry.blob.shared())) entry.next = NewBlob(vector);
   const int64_t at = slice.begin - specs_[vector].range.begin;
   if (!entry.next) {
@@ -133,7 +133,7 @@ float* ActorVectors::SliceWithValues(VectorId vector, Range slice, VectorOps& op
   return memory.new_values;
 }
 
-// Makes the next version the current one; what was not written stays as it was.
+// Makes the next version the current one.  Parts of it that were not written are copied.
 void ActorVectors::Commit(VectorId vector) {
   Entry& entry = entries_[vector];
   if (!entry.next) return;
@@ -177,7 +177,7 @@ void ActorVectors::Visit(StateVisitor& visitor) {
 }
 
 void ActorVectors::VisitDense(VectorId vector, StateVisitor& visitor) {
-  if (Sparse(vector)) Clear(vector);  // it is loaded as a dense one
+  if (Sparse(vector)) Clear(vector);  // the loaded vector is dense
   Entry& entry = entries_[vector];
   const VectorSpec& spec = specs_[vector];
   const bool fresh = !entry.blob || entry.blob.shared();
@@ -188,11 +188,11 @@ void ActorVectors::VisitDense(VectorId vector, StateVisitor& visitor) {
   entry.blob = std::move(values);
 }
 
-// As it is: a sum goes on with the same bits, and messages keep their size.  A ghost has the number
-// of its entries only.
+// The vector is saved and loaded as a sparse one, so that later sums have the same bits and
+// messages the same size.  In a ghost run only the number of its entries is saved.
 void ActorVectors::VisitSparse(VectorId vector, StateVisitor& visitor) {
   const VectorSpec& spec = specs_[vector];
-  const Piece saved = Sparse(vector) ? Get(vector) : Piece{.entries = 0};
+  const VectorSlice saved = Sparse(vector) ? Get(vector) : VectorSlice{.entries = 0};
   int64_t entries = saved.entries;
   visitor.Int(spec.name + " entries", entries);
   if (pools_ == nullptr) return Replace(vector, {.range = spec.range, .entries = entries});
@@ -201,7 +201,7 @@ void ActorVectors::VisitSparse(VectorId vector, StateVisitor& visitor) {
   visitor.Ints(spec.name + " positions", positions);
   values.resize(positions.size());
   visitor.Floats(spec.name, values);
-  Piece loaded{NewSparse(entries), 0, spec.range, entries, entries};
+  VectorSlice loaded{NewSparse(entries), 0, spec.range, entries, entries};
   int32_t* const to = reinterpret_cast<int32_t*>(loaded.blob.MutableF32());
   std::copy(positions.begin(), positions.end(), to);
   std::copy(values.begin(), values.end(), loaded.blob.MutableF32() + entries);

@@ -1,12 +1,11 @@
-// ActorVectors: the named vectors of one actor, as Blob versions, and the arithmetic that effects
-// ask for.
+// ActorVectors: the named vectors of one actor, stored as versions in Blobs.
 //
-// A vector whose blob somebody else holds (a message on its way, the trainer, an evaluation) is left
-// to them and written as its next version; an unshared one is changed in place.  A vector without a
-// blob counts as zeros.  In a ghost run there are no blobs at all, only sizes.
+// If another holder (a message in flight, the trainer, an evaluation) shares a vector's blob, that
+// blob stays unchanged and the next version is written into a new one; an unshared blob is changed
+// in place.  A vector without a blob counts as zeros.  A ghost run has no blobs, only sizes.
 //
-// A plain vector may be sparse (message_channel.h, Piece): what Compress writes is, and what such a message
-// leaves by Take.  It stays so until it is written in slices.
+// A plain vector may be sparse (VectorSlice in message_channel.h): Compress writes a sparse vector,
+// and Take of a message may store one.  It stays sparse until it is written in slices.
 #pragma once
 
 #include <string>
@@ -23,63 +22,62 @@ class VectorOps;
 
 class ActorVectors {
  public:
-  // `pools` outlives the vectors; null in a ghost run.  Gradients get `gradient_tail` more elements
-  // behind their range.
+  // `pools` outlives the vectors; null in a ghost run.  A gradient gets `gradient_tail` more
+  // elements after its range.
   ActorVectors(std::vector<VectorSpec> specs, int gradient_tail, BlobPools* pools);
 
   const std::vector<VectorSpec>& specs() const { return specs_; }
-  // The first vector of this role; kNoVector when there is none.
+  // Returns the first vector with this role; kNoVector if there is none.
   VectorId Find(VectorRole role) const;
   const Range& RangeOf(VectorId vector) const { return specs_[vector].range; }
 
-  // The newest version, or the part of it within `range` (empty: all).
-  Piece Get(VectorId vector, Range range = {});
-  // Memory to write all of the vector anew; somebody's version of it stays theirs.
+  // Returns the newest version, or the part of it within `range` (empty: all).
+  VectorSlice Get(VectorId vector, Range range = {});
+  // Returns memory to overwrite the whole vector.  A version that is shared does not change.
   float* Overwrite(VectorId vector);
-  // The gradient's memory as it is, the tail included: written piece by piece while other pieces
-  // are already being summed or applied.
+  // Returns the gradient's memory, the tail included.  Some slices may be written while others are
+  // already being summed or applied.
   float* Data(VectorId vector) { return const_cast<float*>(entries_[vector].blob.f32()); }
   void Clear(VectorId vector);
-  void Replace(VectorId vector, Piece piece);  // by reference; piece covers the vector
-  bool CanReplace(VectorId vector, const Piece& piece) const;
+  void Replace(VectorId vector, VectorSlice slice);  // by reference; `slice` covers the vector
+  bool CanReplace(VectorId vector, const VectorSlice& slice) const;
 
-  // --- sparse ones
-  bool Empty(VectorId vector) const;  // zeros, and no memory
+  // --- sparse vectors
+  bool Empty(VectorId vector) const;  // all zeros, without memory
   bool Sparse(VectorId vector) const { return entries_[vector].entries != kDense; }
   int64_t Entries(VectorId vector) const { return entries_[vector].entries; }  // of a sparse one
-  // Gives it a dense blob of the same values, where it is sparse: before it is written in slices.
+  // Makes a sparse vector dense, with the same values.  Needed before it is written in slices.
   void MakeDense(VectorId vector);
-  // Memory for a sparse vector of at most so many entries; null in a ghost run.
+  // Returns memory for a sparse vector of at most `entries` entries; null in a ghost run.
   Blob NewSparse(int64_t entries);
-  // Memory for so many elements; null in a ghost run.
+  // Returns memory for `elements` elements; null in a ghost run.
   Blob NewDense(int64_t elements);
 
-  // Memory for changing one slice of the vector: where to read the old values (null: zeros) and
-  // where to write the new ones.  The parts of a shared vector that are not written stay as they
-  // were.
+  // Memory to change one slice of a vector: read the old values (null: zeros) and write the new
+  // ones.  Slices of a shared vector that are not written keep their values.
   struct SliceMemory {
     const float* old_values;
     float* new_values;
   };
   SliceMemory Slice(VectorId vector, Range slice);
-  // The memory to write, with the old values in it.
+  // Returns memory to write, with the old values in it.
   float* SliceWithValues(VectorId vector, Range slice, VectorOps& ops);
 
-  // Every vector with content, for checkpoints and hashes.  Not gradients: between two steps nobody
-  // reads one.
+  // Visits every vector with content, for checkpoints and hashes.  Gradients are left out, since
+  // they are not read between two steps.
   void Visit(StateVisitor& visitor);
 
  private:
   struct Entry {
     Blob blob;
-    int64_t offset = 0;  // in the blob, of a sparse one's first position
+    int64_t offset = 0;  // index in the blob of a sparse vector's first position
     int64_t entries = kDense;
     int64_t stride = 0;
-    Wire wire = Wire::kFp32;     // Piece::wire; once anything is written, that of floats
-    bool ghost_content = false;  // where there are blobs, they say whether it is empty
+    Wire wire = Wire::kFp32;     // VectorSlice::wire; kFp32 once the vector was written
+    bool ghost_content = false;  // in a ghost run: the vector is not empty
 
-    Blob next;                   // being written
-    std::vector<Range> written;  // parts of `next`, ascending and merged where they touch
+    Blob next;                   // the version being written
+    std::vector<Range> written;  // written parts of `next`; touching ones are merged
   };
 
   void VisitDense(VectorId vector, StateVisitor& visitor);

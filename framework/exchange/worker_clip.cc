@@ -5,7 +5,7 @@
 namespace dtrain {
 namespace {
 
-// The part of a batch's mean gradient that is this worker's.
+// Returns this worker's share of the batch.
 double ShareOf(const StepReport& report) {
   const bool by_terms = report.global_terms > 0;
   const int64_t all = by_terms ? report.global_terms : report.global_samples;

@@ -1,4 +1,4 @@
-// Clipping at the worker, of its own gradient.
+// Gradient clipping at the worker, applied to its own gradient.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@
 
 namespace dtrain {
 
-// Where the weights are updated elsewhere, since whoever applies the gradient sees one of many, or a range of
-// it: shortens the worker's part, so that its mean over the worker's own samples is no longer than
-// `clip_norm`; 0: nothing is clipped.  `report`: what part of the batch it is.
+// Clips the gradient of a worker whose weights are updated by servers, which see only one worker's
+// gradient or a shard of it.  Scales `gradient` so that the norm of its mean over the worker's own
+// samples is at most `clip_norm`; 0: no clipping.  `report` has the worker's share of the batch.
 void ClipOwnGradient(double clip_norm, const StepReport& report, VectorOps& ops,
                      std::span<float> gradient);
 
-// Where the worker keeps momentum (CompressConfig::clip_norm): shortens its part of the gradient to
-// clip_norm / sqrt(workers); 0: nothing is clipped.  Parts that point anywhere are then together about as long
-// as clip_norm.
+// Clips the gradient of a worker that keeps momentum (CompressConfig::clip_norm) to clip_norm /
+// sqrt(workers); 0: no clipping.  If the workers' gradients are independent, the norm of their sum
+// is then about clip_norm.
 void ClipBeforeMomentum(double clip_norm, int workers, VectorOps& ops, std::span<float> gradient);
 
 }  // namespace dtrain

@@ -23,7 +23,7 @@
 namespace dtrain {
 namespace {
 
-// What the child says, and then it ends: kDone, or kFailed, the message, a zero, the hint.
+// The child's last message: kDone, or kFailed, the message, a zero, the hint.
 constexpr char kDone = 'd', kFailed = 'f';
 constexpr size_t kMessageMax = 1 << 16;
 constexpr int64_t kLookForStopMs = 100;
@@ -44,8 +44,8 @@ void Limit(__rlimit_resource resource, int64_t soft, int64_t hard) {
   ::setrlimit(resource, &limit);
 }
 
-// As if the child had been started alone: no handler of MPI's or a sanitizer's reports the crash
-// that the parent reports, no core is left, and it does not outlive its parent.
+// Makes the child independent: no handler of MPI or a sanitizer reports the crash that the parent reports, no core is
+// dumped, and the child does not outlive its parent.
 void PrepareChild(const ChildLimits& limits, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
@@ -84,12 +84,12 @@ std::string MessageOf(const std::string& action, const std::function<void()>& wo
                              const ChildLimits& limits, pid_t parent, int out) noexcept {
   PrepareChild(limits, parent);
   const std::string message = MessageOf(action, work);
-  // A pipe takes a message of this size whole, or waits.
+  // A blocking write to a pipe accepts a message of this size completely.
   const ssize_t written = ::write(out, message.data(), message.size());
   ::_exit(written == static_cast<ssize_t>(message.size()) ? 0 : 1);
 }
 
-// The parent's end: the child is over when its end of the pipe is closed.
+// The parent's end of the pipe: the child has ended when its own end is closed.
 class Child {
  public:
   Child(pid_t pid, int in) : pid_(pid), in_(in) {}
@@ -99,10 +99,10 @@ class Child {
   }
   Child(const Child&) = delete;
 
-  // All that it says; false when it has not ended in time.
+  // Reads the child's whole message; returns false if the child has not ended in time.
   bool ReadAll(int64_t seconds, std::string& message) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-    std::array<char, 4096> piece;
+    std::array<char, 4096> chunk;
     while (true) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           deadline - std::chrono::steady_clock::now());
@@ -111,18 +111,18 @@ class Child {
       pollfd event = {in_, POLLIN, 0};
       const auto wait = std::min<int64_t>(left.count(), kLookForStopMs);
       if (::poll(&event, 1, static_cast<int>(wait)) <= 0) continue;
-      const ssize_t bytes = ::read(in_, piece.data(), piece.size());
+      const ssize_t bytes = ::read(in_, chunk.data(), chunk.size());
       if (bytes < 0 && errno == EINTR) continue;
       if (bytes <= 0) return true;
-      message.append(piece.data(), static_cast<size_t>(bytes));
+      message.append(chunk.data(), static_cast<size_t>(bytes));
     }
   }
 
-  // Its wait status; 0 where somebody else has asked for it.
+  // Returns the child's wait status; 0 if other code has already waited for it.
   int End() {
     int status = 0;
     if (pid_ <= 0) return 0;
-    ::kill(pid_, SIGKILL);  // of a child that is over: nothing
+    ::kill(pid_, SIGKILL);  // no effect on an ended child
     while (::waitpid(pid_, &status, 0) < 0) {
       if (errno != EINTR) break;
     }

@@ -18,10 +18,11 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, int64_t>, "Hdf5Handle holds a hid_t");
 
-constexpr int64_t kChunkElements = 1 << 20;  // 4 MB: beyond HDF5's chunk cache, so written through
+// 4 MB: larger than HDF5's chunk cache, so written directly.
+constexpr int64_t kChunkElements = 1 << 20;
 constexpr hsize_t kTextBytesMax = 256 << 20;
 
-// In the place of HDF5's own, which opens the other file, whatever that is.
+// Replaces HDF5's traversal of external links, which would open any file.
 hid_t RefuseExternalLink(const char*, hid_t, const void* value, size_t bytes, hid_t, hid_t) {
   unsigned flags = 0;
   const char *file = "?", *object = nullptr;
@@ -38,14 +39,14 @@ bool ForbidOtherFiles() {
   return H5Lregister(&external) >= 0;
 }
 
-// Code that a file asks for is loaded only from where the user says.
+// Plugins that a file needs are loaded only from the folder that the user names.
 bool ForbidPlugins() {
   return std::getenv("HDF5_PLUGIN_PATH") != nullptr || H5PLset_loading_state(0) >= 0;
 }
 
-// The error stack belongs to a thread, so every entry point says this again.  A file that could not
-// be flushed stays open in HDF5 1.10, which closes it once more at exit, and crashes: everything is
-// closed by its handle here, so that clean-up is switched off (before HDF5's first use).
+// Every entry point calls this, since the error stack's settings are per thread.  HDF5 1.10 closes a file that could
+// not be flushed once more at exit, and crashes.  All handles are closed explicitly, so its exit handler is switched
+// off, before HDF5's first use.
 void PrepareHdf5() {
   [[maybe_unused]] static const herr_t no_exit_handler = H5dont_atexit();
   static const bool forbidden = ForbidOtherFiles() && ForbidPlugins();
@@ -62,7 +63,7 @@ std::string Hdf5Reason() {
   const int error = errno;
   std::string reason = "unknown reason";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, TakeFirst, &reason);
-  // "Problems closing file" says less than why.
+  // errno says more than "Problems closing file".
   return error == EFBIG || error == ENOSPC ? std::strerror(error) : reason;
 }
 
@@ -73,7 +74,7 @@ int64_t Built(int64_t id, const std::string& what) {
 
 Hdf5Handle Properties(hid_t kind) { return {Built(H5Pcreate(kind), "a file"), H5Pclose}; }
 
-// The default driver asks for the real path of a link and finds that a file in memory has none.
+// The default driver resolves the path of a link, and fails for a file in memory, which has none.
 Hdf5Handle AccessInMemory() {
   Hdf5Handle access = Properties(H5P_FILE_ACCESS);
   Built(H5Pset_fapl_stdio(access.get()), "a file");
@@ -81,7 +82,7 @@ Hdf5Handle AccessInMemory() {
 }
 
 // Halves the longest axis until a chunk is small enough.
-std::vector<hsize_t> ChunkOf(std::vector<hsize_t> shape) {
+std::vector<hsize_t> BlockOf(std::vector<hsize_t> shape) {
   const auto count = [&] {
     hsize_t product = 1;
     for (hsize_t n : shape) product *= n;
@@ -100,7 +101,7 @@ Hdf5Handle WriteData(const Hdf5Handle& file, const Hdf5Handle& links, const std:
   const int rank = static_cast<int>(shape.size());
   const Hdf5Handle space(Built(H5Screate_simple(rank, shape.data(), nullptr), name), H5Sclose);
   const Hdf5Handle how = Properties(H5P_DATASET_CREATE);
-  const std::vector<hsize_t> chunk = ChunkOf(shape);
+  const std::vector<hsize_t> chunk = BlockOf(shape);
   Built(H5Pset_chunk(how.get(), rank, chunk.data()), name);
   Built(H5Pset_fletcher32(how.get()), name);
   Hdf5Handle data(Built(H5Dcreate2(file.get(), name.c_str(), file_type, space.get(), links.get(),
@@ -113,7 +114,7 @@ Hdf5Handle WriteData(const Hdf5Handle& file, const Hdf5Handle& links, const std:
 
 struct Collected {
   std::vector<std::string> names;
-  std::string refused;  // what could not be looked at, after a slash
+  std::string refused;  // name that could not be opened, after a slash
 };
 
 herr_t CollectDataSet(hid_t group, const char* name, const H5L_info_t*, void* out) {
@@ -127,7 +128,7 @@ herr_t CollectDataSet(hid_t group, const char* name, const H5L_info_t*, void* ou
   return 0;
 }
 
-// Where the values of a data set are, if not in its own file, in words; "" if they are.
+// Describes the place of a data set's values if that is not its own file; else "".
 std::string OtherPlaceOf(const Hdf5Handle& how) {
   if (H5Pget_layout(how.get()) == H5D_VIRTUAL) return "it is a virtual data set, made of others";
   if (H5Pget_external_count(how.get()) == 0) return "";
@@ -138,7 +139,7 @@ std::string OtherPlaceOf(const Hdf5Handle& how) {
   return fmt::format("its values lie in another file, '{}'", file);
 }
 
-// The filter that packs a data set and that this HDF5 does not have, in words; "" where it has all.
+// Describes the compression filter of a data set that this HDF5 lacks; "" if it has all.
 std::string MissingFilter(const Hdf5Handle& data) {
   const Hdf5Handle how(H5Dget_create_plist(data.get()), H5Pclose);
   for (int i = 0; i < H5Pget_nfilters(how.get()); ++i) {
@@ -148,7 +149,8 @@ std::string MissingFilter(const Hdf5Handle& data) {
     const H5Z_filter_t id =
         H5Pget_filter2(how.get(), i, &flags, &values, nullptr, sizeof(name) - 1, name, &config);
     if (H5Zfilter_avail(id) > 0) continue;
-    return fmt::format("it is packed by filter {} ('{}'), which this HDF5 does not have", id, name);
+    return fmt::format("it is compressed by filter {} ('{}'), which this HDF5 does not have", id,
+                       name);
   }
   return "";
 }
@@ -163,7 +165,7 @@ herr_t CollectName(hid_t, const char* name, const H5L_info_t*, void* out) {
 Hdf5Builder::Hdf5Builder(uint64_t user_block) {
   PrepareHdf5();
   const Hdf5Handle access = AccessInMemory();
-  // This format has checksums in its own structures, too.
+  // This format has checksums of its own metadata too.
   Built(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110), "a file");
   const std::string path = memory_.path();
   const Hdf5Handle creation = Properties(H5P_FILE_CREATE);
@@ -237,7 +239,7 @@ Hdf5Reader::Hdf5Reader(const MemoryFile& bytes, std::filesystem::path path)
     file_bytes_ = static_cast<int64_t>(size);
     return;
   }
-  // The driver for files in memory clears the error stack behind itself.
+  // The driver for files in memory clears the error stack.
   throw CheckpointError(
       fmt::format("cannot read {}: it is truncated or damaged: {}", path_.string(), Hdf5Reason()));
 }
@@ -248,7 +250,7 @@ void Hdf5Reader::Fail(const std::string& name) const {
 
 bool Hdf5Reader::Has(const std::string& name) const {
   const htri_t exists = H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT);
-  if (exists < 0) Fail(name);  // the file is corrupt, not of another model
+  if (exists < 0) Fail(name);  // the file is corrupt
   return exists > 0;
 }
 
@@ -291,7 +293,7 @@ void Hdf5Reader::FailToRead(const Hdf5Handle& data, const std::string& name) con
     throw CheckpointError(fmt::format("cannot read {}: {}: {}", path_.string(), name, reason));
   }
   throw CheckpointError(fmt::format("cannot read {}: {}: {}", path_.string(), name, filter),
-                        "pack it by another one: h5repack -f GZIP=4 OLD NEW");
+                        "compress it by another one: h5repack -f GZIP=4 OLD NEW");
 }
 
 std::vector<int64_t> Hdf5Reader::ShapeOf(const std::string& name) const {
@@ -376,7 +378,7 @@ std::string Hdf5Reader::ReadText(const std::string& name) const {
   return text;
 }
 
-// H5Aread writes as much as the attribute has, whatever the room.
+// Checks the size, since H5Aread writes the whole attribute, whatever the buffer's size.
 Hdf5Handle Hdf5Reader::OpenAttribute(const std::string& group, const std::string& name,
                                      int type_class) const {
   Hdf5Handle attribute(

@@ -1,7 +1,7 @@
-// HDF5 behind two small classes: one builds a file image in memory, one reads a file.
+// Wraps HDF5 in two small classes: one builds a file image in memory, one reads a file.
 //
-// HDF5's own error printing is off, and so is all that would open another file; the innermost line of its error stack
-// becomes our message.  hdf5.h stays out of this header.
+// HDF5's own error printing is off, and so are all features that would open another file; the innermost line of its
+// error stack becomes the error message.  This header does not include hdf5.h.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// An HDF5 identifier and the function that closes it.  Move-only.
+// Owns an HDF5 identifier, with the function that closes it.  Move-only.
 class Hdf5Handle {
  public:
   using Closer = int (*)(int64_t);
@@ -33,25 +33,24 @@ class Hdf5Handle {
     return *this;
   }
   int64_t get() const { return id_; }
-  int Close() { return closer_(std::exchange(id_, -1)); }  // negative when it failed
+  int Close() { return closer_(std::exchange(id_, -1)); }  // negative on failure
 
  private:
   int64_t id_ = -1;
   Closer closer_ = nullptr;
 };
 
-// A file that grows in memory.  Groups on the way to a name are made.  Throws CheckpointError when
-// memory runs out.
+// Builds a file in memory.  Creates the groups of a name's path.  Throws CheckpointError if memory runs out.
 class Hdf5Builder {
  public:
-  // The first `user_block` bytes (a power of 2 from 512 on, or 0) are not HDF5's: they are zero.
+  // Reserves a user block of `user_block` bytes (a power of 2 from 512 on, or 0), which HDF5 does not use: zeros.
   explicit Hdf5Builder(uint64_t user_block);
 
-  // Chunked, with Fletcher-32 checksums.  `values` has as many elements as the shape.
+  // Writes a chunked data set with Fletcher-32 checksums.  `values` has as many elements as the shape.
   void WriteFloats(const std::string& name, const std::vector<int64_t>& shape, const float* values);
   void WriteText(const std::string& name, std::string_view text);
 
-  // On the group `group`, which is made if need be.
+  // Set an attribute of `group`, which is created if necessary.
   void SetAttribute(const std::string& group, const std::string& name, int64_t value);
   void SetAttribute(const std::string& group, const std::string& name, std::string_view text);
 
@@ -66,15 +65,14 @@ class Hdf5Builder {
   Hdf5Handle link_properties_;
 };
 
-// Throws CheckpointError with the path, the name and HDF5's reason for everything that is not
-// there, has another type, or fails its checksum.
+// Reads a file.  Throws CheckpointError with the path, the name and HDF5's reason for everything that is missing, has
+// another type, or fails its checksum.
 //
-// No other file is opened, whatever this one asks for: values in external storage, links into other files and virtual
-// data sets are refused by name, since that file may be any of the user's, or never end.  Soft links within the file
-// are followed.  Filters that HDF5 does not have itself are loaded only where HDF5_PLUGIN_PATH says from where.
+// No other file is opened, whatever this one refers to: values in external storage, links to other files and virtual
+// data sets are refused by name, since such a file may be any of the user's, or never end.  Soft links within the file
+// are followed.  Filters that HDF5 lacks are loaded only from HDF5_PLUGIN_PATH, if that is set.
 //
-// HDF5 1.10 may crash on a damaged file, above all where names are listed: stored_checkpoint.h says what keeps it from
-// that.
+// HDF5 1.10 may crash on a damaged file, above all when names are listed; stored_checkpoint.h describes the protection.
 class Hdf5Reader {
  public:
   // `path` is the file's name in messages.  The bytes are borrowed.
@@ -87,21 +85,21 @@ class Hdf5Reader {
   bool Has(const std::string& name) const;
 
   std::vector<int64_t> ShapeOf(const std::string& name) const;
-  void ReadFloats(const std::string& name, std::span<float> values) const;  // all there are
+  void ReadFloats(const std::string& name, std::span<float> values) const;  // reads all values
   void ReadBytes(const std::string& name, std::span<uint8_t> values) const;
   // Read entries of the first axis from `begin` on, as many as fill `values`.
   void ReadRows(const std::string& name, int64_t begin, std::span<float> values) const;
   void ReadRows(const std::string& name, int64_t begin, std::span<uint8_t> values) const;
-  // kBytes: whole numbers of 8 bits without a sign.
+  // kBytes: unsigned 8-bit integers.
   enum class ValueType { kBytes, kWhole, kFloat, kOther };
   ValueType TypeOf(const std::string& name) const;
   std::string ReadText(const std::string& name) const;
-  // Read a single value; a list, or a text without a fixed length, is none.
+  // Read a single value; throw for a list, or a text without a fixed length.
   int64_t IntAttribute(const std::string& group, const std::string& name) const;
   std::string TextAttribute(const std::string& group, const std::string& name) const;
 
   const std::filesystem::path& path() const { return path_; }
-  // No part of it is packed, so there are not more numbers in it than this has room for.
+  // The file's size in bytes.  dtrain's own files are not compressed, so they cannot hold more numbers than fit in it.
   int64_t file_bytes() const { return file_bytes_; }
 
  private:

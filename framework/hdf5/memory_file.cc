@@ -29,7 +29,7 @@ namespace {
 
 constexpr off_t kSmallPiece = 1 << 12, kLargePiece = 1 << 20;
 
-// Without waiting for the other end, should it be a pipe.
+// Opens a file without blocking if it is a pipe.
 class Input {
  public:
   explicit Input(const std::filesystem::path& path)
@@ -41,14 +41,14 @@ class Input {
   Input(const Input&) = delete;
 
   bool IsRegular() const { return S_ISREG(status_.st_mode); }
-  // To read it by: little for a small file.
-  size_t PieceBytes() const {
+  // Returns the read size, small for a small file.
+  size_t ChunkBytes() const {
     return static_cast<size_t>(std::clamp(status_.st_size + 1, kSmallPiece, kLargePiece));
   }
-  // 0 at the end.
-  size_t Read(std::vector<char>& piece) {
+  // Returns 0 at the end.
+  size_t Read(std::vector<char>& chunk) {
     ssize_t bytes = 0;
-    do bytes = ::read(fd_, piece.data(), piece.size());
+    do bytes = ::read(fd_, chunk.data(), chunk.size());
     while (bytes < 0 && errno == EINTR);
     if (bytes < 0) ThrowUnreadable(path_, std::strerror(errno));
     return static_cast<size_t>(bytes);
@@ -91,8 +91,8 @@ void MemoryFile::CopyFrom(const std::filesystem::path& path) {
   Input input(path);
   if (!input.IsRegular()) ThrowUnreadable(path, "it is not a regular file");
   if (::lseek(fd_, 0, SEEK_END) < 0) ThrowErrno("write");
-  std::vector<char> piece(input.PieceBytes());
-  while (const size_t bytes = input.Read(piece)) Write({piece.data(), bytes});
+  std::vector<char> chunk(input.ChunkBytes());
+  while (const size_t bytes = input.Read(chunk)) Write({chunk.data(), bytes});
 }
 
 void MemoryFile::WriteAt(uint64_t place, std::string_view bytes) {

@@ -1,5 +1,4 @@
-// A file in memory, for libraries that know files only: nothing of it is on a disk, and nobody else
-// changes it.
+// A file in memory, for libraries that work on files only: it is not on disk, and no other process can change it.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +9,19 @@ namespace dtrain {
 
 class MemoryFile {
  public:
-  MemoryFile();  // throws CheckpointError when the system has no room for it
+  MemoryFile();  // throws CheckpointError if there is no memory
   ~MemoryFile();
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Opens like any file, in this process.
+  // Returns a path by which this process can open the file.
   std::filesystem::path path() const;
 
-  // Appends what a regular file holds.  Throws CheckpointError "cannot read PATH: ...", for pipes
-  // and devices as well.
+  // Appends the content of a regular file.  Throws CheckpointError "cannot read PATH: ...", also for pipes and devices.
   void CopyFrom(const std::filesystem::path& path);
   void WriteAt(uint64_t place, std::string_view bytes);  // throws CheckpointError
 
-  // All that was written; valid until the file changes.  Throws CheckpointError.
+  // Returns the whole content; valid until the file changes.  Throws CheckpointError.
   std::string_view Content();
 
  private:

@@ -16,25 +16,25 @@ using config::Tree;
 using Kind = config::Tree::Kind;
 
 constexpr int64_t kMostRepeats = 1000;
-constexpr size_t kMostLayers = 100'000;  // blocks in blocks multiply
+constexpr size_t kMostLayers = 100'000;  // nested blocks multiply
 
-// What may stand in the use of a block beside its arguments.
+// The keys of a block's use besides its arguments.
 const std::vector<std::string> kUseKeys = {"name", "block", "input", "repeat"};
 
 struct Block {
   std::string name;
   std::vector<std::string> arguments;
-  bool arguments_known = true;  // none was refused
-  std::vector<Tree> layers;     // none: they were refused
+  bool arguments_known = true;  // false if one was refused
+  std::vector<Tree> layers;     // empty if they were refused
 };
 
-// Where layers are being copied to.
+// The context into which layers are copied.
 struct Scope {
   const Block* block = nullptr;  // null: the model's own list
   size_t usable = 0;             // blocks [0, usable) may be used here
   std::string prefix;            // "stage1.0."
-  Tree input;                    // what `input` means; refused where that is unknown
-  bool input_given = false;      // by the use, else it is the layer before it
+  Tree input;                    // the value that `input` means; kRefused if unknown
+  bool input_given = false;      // by the use; else `input` is the layer before it
   std::map<std::string, Tree> arguments;
 };
 
@@ -50,7 +50,7 @@ Tree ScalarAt(const config::Place& place, const std::string& text) {
   return tree;
 }
 
-// What was told already: who reads it goes on without it.
+// Returns a node for something already reported; readers skip it.
 Tree Refused(const config::Place& place) {
   Tree tree;
   tree.kind = Kind::kRefused;
@@ -67,15 +67,15 @@ bool IsText(const Tree& tree) {
          (tree.quoted || config::ResolveScalar(tree.text) == config::ScalarType::kString);
 }
 
-// "" where the reader will not take it for a name.
+// Returns "" if the `name` is no string.
 std::string NameOf(const Tree& layer) {
   const Tree::Entry* const name = layer.Find("name");
   return name != nullptr && IsText(name->value) ? name->value.text : "";
 }
 
-// Mistakes of a block are told where it is written, once, and those that an argument brings along
-// where it is given.  What was told is refused (Kind::kRefused) from then on: a value, or a layer
-// that only has its name yet, so that nothing that depends on it is told as well.
+// Reports errors in a block once, at their position in the block, and those that an argument causes at the argument.  A
+// value with a reported error becomes Kind::kRefused, and a layer with one keeps only its name, so that no errors are
+// reported that depend on it.
 class Expander {
  public:
   Expander(const std::string& first_input, Diagnostics& diagnostics)
@@ -125,8 +125,8 @@ class Expander {
     blocks_.push_back(std::move(block));
   }
 
-  // Tells of keys that are none of `known`, and reads those that are like one from here on as that
-  // one.  False where there are others.
+  // Reports keys that are not in `known`; those that are probably misspelt are renamed, so that they are read.  Returns
+  // false if there are others.
   template <class Message>
   bool CorrectKeys(Tree& tree, const std::vector<std::string>& known, Message message) {
     std::vector<std::string> absent;
@@ -168,7 +168,7 @@ class Expander {
     }
   }
 
-  // Of `block`, null for the model itself; what arguments stand for is looked at when they are given.
+  // Checks the layers of `block`, null for the model itself.  The values of arguments are checked at the block's uses.
   void CheckLayers(std::vector<Tree>& layers, const Block* block) {
     std::vector<std::string> names = {"input"};
     bool all_named = true;
@@ -182,7 +182,7 @@ class Expander {
     }
   }
 
-  // Refuses `$name` where there is no such argument.
+  // Refuses `$name` if there is no such argument.
   void CheckArguments(Tree& tree, const Block* block) {
     for (Tree& item : tree.items) CheckArguments(item, block);
     for (Tree::Entry& entry : tree.entries) CheckArguments(entry.value, block);
@@ -199,7 +199,7 @@ class Expander {
     }
   }
 
-  // Inside a block: the names of layers before.
+  // Checks that an input inside a block names an earlier layer.
   void CheckInputs(Tree& layer, const Block& block, const std::vector<std::string>& names) {
     Tree::Entry* const input = layer.Find("input");
     if (input == nullptr) return;
@@ -208,7 +208,7 @@ class Expander {
       if (Contains(names, item.text)) return;
       for (size_t dot = item.text.find('.'); dot != item.text.npos;
            dot = item.text.find('.', dot + 1)) {
-        if (Contains(names, item.text.substr(0, dot))) return;  // in the use of another block
+        if (Contains(names, item.text.substr(0, dot))) return;  // a layer of a nested use
       }
       diagnostics_.NoteOnce(fmt::format("{} in {}", item.text, block.name), item.place,
                             fmt::format("input: no earlier layer of block '{}' is called '{}'",
@@ -220,7 +220,7 @@ class Expander {
     for (Tree& item : input->value.items) check(item);
   }
 
-  // A layer has a `type`, a use a `block`.
+  // True for the use of a block, which has a `block`; a layer has a `type`.
   bool IsUse(Tree& layer) {
     if (layer.kind != Kind::kMap) return false;
     if (layer.Find("block") != nullptr || layer.Find("type") != nullptr) {
@@ -240,8 +240,8 @@ class Expander {
     return false;
   }
 
-  // Of the use of a block in `inside`.  What is known by arguments alone is looked at again when
-  // they have been put in.
+  // Checks the use of a block inside `inside` (null: the model).  Parts that depend on arguments are checked again
+  // after substitution.
   void CheckUse(Tree& use, const Block* inside, size_t usable) {
     const Tree& wanted = use.Find("block")->value;
     if (IsArgument(wanted)) return;
@@ -304,7 +304,7 @@ class Expander {
     }
   }
 
-  // A use without one is read all the same, under a name that nobody refers to.
+  // A use without a name is expanded under a generated one, to which no layer can refer.
   void CheckName(Tree& use) {
     Tree::Entry* const name = use.Find("name");
     if (name != nullptr && (IsText(name->value) || IsArgument(name->value))) return;
@@ -375,7 +375,7 @@ class Expander {
     out.push_back(std::move(layer));
   }
 
-  // Puts arguments in the place of `$name`, at any depth.
+  // Replaces `$name` by arguments, at any depth.
   void Substitute(Tree& tree, const Scope& scope) {
     for (Tree& item : tree.items) Substitute(item, scope);
     for (Tree::Entry& entry : tree.entries) Substitute(entry.value, scope);
@@ -385,7 +385,8 @@ class Expander {
     if (tree.argument.empty()) tree.argument = name;
   }
 
-  // The full name of the value that `name` means in this scope; what is no name stays for the reader.
+  // Replaces `name` by the full name of the value that it means in this scope; leaves anything that is no name for the
+  // reader to report.
   void Resolve(Tree& name, const Scope& scope) const {
     if (!IsText(name)) return;
     if (scope.block != nullptr && name.text == "input") {
@@ -433,8 +434,8 @@ class Expander {
     if (use.flawed) AddBroken(use, full, out);
   }
 
-  // Behind the layers of a use that are not all that was meant: what takes their output is not told
-  // of either.
+  // Follows the layers of a use that could not be expanded completely, so that no error is reported for layers that
+  // take its output.
   void AddBroken(const Tree& use, const std::string& full, std::vector<Tree>& out) {
     Tree broken = Refused(use.place);
     if (!NameOf(use).starts_with('?')) {
@@ -445,7 +446,7 @@ class Expander {
     previous_.clear();
   }
 
-  // 0 when the key is absent.
+  // Returns 0 if the key is absent.
   static int64_t RepeatsOf(const Tree& use) {
     const Tree::Entry* const entry = use.Find("repeat");
     int64_t repeats = 0;
@@ -454,15 +455,16 @@ class Expander {
   }
 
   Diagnostics& diagnostics_;
-  std::vector<Block> blocks_;  // as written
-  bool blocks_known_ = true;   // none was refused as a whole
+  std::vector<Block> blocks_;  // in the file's order
+  bool blocks_known_ = true;   // false if `blocks` was refused as a whole
   bool too_many_ = false;      // layers
-  int nameless_ = 0;           // uses
-  std::string previous_;       // full name of the last layer; "" where it is not known
-  std::map<std::string, std::string> output_of_use_;  // full name of a use -> of its last layer
+  int nameless_ = 0;           // uses without a name
+  std::string previous_;       // full name of the last layer; "" if unknown
+  // Maps full names of uses to those of their last layers.
+  std::map<std::string, std::string> output_of_use_;
 };
 
-// What a model file has, misspelt at the top: its blocks and layers are read all the same.
+// Corrects misspelt top-level keys of a model file, so that its blocks and layers are read nevertheless.
 void CorrectModelKeys(Tree& root, Diagnostics& diagnostics) {
   const std::vector<std::string> known = {"blocks", "inputs", "layers", "name", "sample"};
   std::vector<std::string> absent;

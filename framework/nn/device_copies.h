@@ -1,13 +1,12 @@
-// DeviceCopies: what the callers of a net have in the machine's memory - weights, gradients, state
-// and the batch - where the kernels of a device reach it.
+// DeviceCopies copies the memory of a net's callers (weights, gradients, state and the batch) to where the kernels of a
+// device can access it, and back.
 //
-// A device that works on everybody's memory (device.h, Device::queue) gets the caller's own, and so
-// does one whose memory it is already (arena.h); nothing is copied.  Else copies are asked for in the
-// queue's order, and the caller's memory is left alone until the step has ended; the device's is taken
-// when first needed and then stays.
+// Nothing is copied for a device that works on host memory (device.h, Device::queue), or if the caller's memory is the
+// device's already (arena.h).  Else copies are submitted to the queue, and the caller must not change its memory until
+// the step has ended.  The device's memory is allocated on first use and kept.
 //
-// Gradients go down in a queue of their own, each when it is computed, beside the kernels of the layers that
-// are still to come.
+// Gradients are copied back through a separate queue as soon as they are computed, concurrently with the kernels of the
+// remaining layers.
 #pragma once
 
 #include <memory>
@@ -26,33 +25,32 @@ class DeviceCopies {
  public:
   explicit DeviceCopies(const Device& device) : device_(device) {}
 
-  // The arenas as they are now, or with `again` as they were brought before.  Null stays null.
+  // Return the arenas as they are now, or with `again` the copies made before.  Null stays null.
   ConstArena Weights(ConstArena given, int64_t elements, bool again = false) {
     return Bring(weights_, given, elements, again);
   }
   Arena State(ConstArena given, int64_t elements, bool again = false) {
     return Bring(state_, given, elements, again);
   }
-  // The batch; valid until the next call.
+  // Returns the batch; valid until the next call.
   std::span<const Tensor> Fields(std::span<const Tensor> host);
-  // Room for the gradients; it holds what the step before left there.
+  // Returns memory for the gradients; it holds the previous step's.
   float* Gradients(Arena given, int64_t elements);
 
-  // Back to the caller: a range of the gradients, which is there when the event has come to pass, the state, one
-  // number.
+  // Copy back to the caller: a range of the gradients, complete when the returned event is done; the state; one number.
   ReadyEvent ReturnGradients(Arena given, Range range);
   void ReturnState(Arena given, int64_t elements) const;
   void ReturnSum(double* host, const void* sum) const;
-  void WaitForGradients() const;  // all that were returned
+  void WaitForGradients() const;  // for all ReturnGradients so far
 
  private:
-  // The kernels reach it where it is.
+  // True if the kernels can access it in place.
   bool InPlace(ConstArena given) const;
   Arena Bring(Buffer& copy, ConstArena given, int64_t elements, bool again);
 
   const Device device_;
   Buffer weights_, state_, gradients_;
-  std::shared_ptr<DeviceQueue> down_;  // of gradients; null: none were returned so far
+  std::shared_ptr<DeviceQueue> down_;  // copies gradients back; null before the first
   std::vector<Buffer> field_memory_;   // by field, for the largest batch so far
   std::vector<Tensor> fields_;
 };

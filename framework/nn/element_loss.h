@@ -1,5 +1,5 @@
-// What losses have in common that are a mean over the elements of a sample (mean_squared_error,
-// binary_cross_entropy): inputs and shapes.
+// The base class of losses that are a mean over the elements of a sample (mean_squared_error, binary_cross_entropy):
+// inputs and shapes.
 //
 //   x [N, ...] scores;  target;  loss [N]
 //   loss[n] = mean over the D elements i of sample n of  term(x[n,i], target[n,i])
@@ -7,14 +7,14 @@
 // The net sums over the samples and divides by those of the global batch, which gives PyTorch's
 // `reduction="mean"`.  Backward: dx = loss_scale / D * derivative of the term.  The target is
 //
-//   of x's shape                numbers: fp32, or int32 taken as numbers
-//   [N, ...] for x [N, ..., 1]  the same, a number less deep: the label of a sample with one score
-//   [N, ...] for x [N, ..., C]  int32 classes, of a data set that says how many it has: 1 at the class of a
-//                               label and 0 at the others
+//   of x's shape                numbers: fp32, or int32 converted to fp32
+//   [N, ...] for x [N, ..., 1]  the same without the last axis: one number for a sample with one score
+//   [N, ...] for x [N, ..., C]  int32 classes of a data set with a known number of classes: the target is 1 at
+//                               the class of a label and 0 at the others
 //
-// InferShapes throws ShapeError for others, and for more classes than scores.  A label that is no class
-// throws DataError with the sample's position in the global batch (on a GPU: its loss and gradients
-// are NaN), as does, where the loss takes shares, a target outside [0, 1].
+// InferShapes throws ShapeError for other shapes, and for more classes than scores.  A label that is no class and, if
+// targets are probabilities, a target outside [0, 1] throw DataError with the sample's position in the global batch (on
+// a GPU, the sample's loss and gradients become NaN).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace dtrain {
 
 class ElementLoss : public Layer {
  public:
-  // `takes_shares`: targets are probabilities.
+  // `takes_shares`: targets are probabilities in [0, 1].
   explicit ElementLoss(bool takes_shares) : takes_shares_(takes_shares) {}
 
   void SetInputClasses(std::span<const int64_t> classes) override { classes_ = classes[1]; }
@@ -40,16 +40,16 @@ class ElementLoss : public Layer {
   }
   bool InputHasGradient(int input) const override { return input == 0; }
 
-  // Throws DataError, see above.
+  // Throws DataError for a wrong target, see above.
   void CheckTargets(const Tensor& scores, const Tensor& target, int64_t first_position,
                     uint64_t step) const;
 
  private:
   const bool takes_shares_;
-  int64_t classes_ = 0;  // of the target; 0: unknown, or numbers
+  int64_t classes_ = 0;  // classes of the target; 0: unknown, or numbers
 };
 
-// A batch's targets, one for each score.
+// Gives a batch's targets, one for each score.
 class Targets {
  public:
   Targets(const Tensor& scores, const Tensor& target)
@@ -57,7 +57,7 @@ class Targets {
         integers_(target.dtype == DType::kI32 ? target.i32() : nullptr),
         classes_(scores.shape.count() / target.shape.count()) {}
 
-  // Of score i.  A label that is no class gives NaN.
+  // Returns the target of score i.  A label that is no class gives NaN.
   DT_DEVICE float At(int64_t i) const {
     if (numbers_ != nullptr) return numbers_[i];
     const int32_t value = integers_[i / classes_];
@@ -69,7 +69,7 @@ class Targets {
  private:
   const float* numbers_;
   const int32_t* integers_;
-  int64_t classes_;  // that a label is spread over; 1: it is a number
+  int64_t classes_;  // classes of a label; 1: the target is a number
 };
 
 }  // namespace dtrain

@@ -1,11 +1,11 @@
-// The targets of nn/element_loss.h in plain loops, for the cases of losses.
+// The reference of element losses (nn/element_loss.h) in plain loops, for the cases of losses.
 #pragma once
 
 #include "framework/nn/layer_case.h"
 
 namespace dtrain {
 
-// `Term` as kernels have it, in double.
+// `Term` is the kernels' term, evaluated in double.
 template <class Term>
 class ElementLossReference : public LayerReference {
  public:

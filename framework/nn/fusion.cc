@@ -9,7 +9,7 @@ bool IsRelu(const Graph& graph, const Call& call) {
   return graph.layers()[call.layer].type == "relu";
 }
 
-// The only call that reads `value`, or null when there are several or none.
+// Returns the only call that reads `value`, or null if there are several or none.
 Call* OnlyReader(std::vector<Call>& calls, int value) {
   Call* reader = nullptr;
   for (Call& call : calls) {

@@ -16,14 +16,14 @@
 namespace dtrain {
 namespace {
 
-constexpr char kImages[] = "data";  // input of a model that is read without a data set
+constexpr char kImages[] = "data";  // name of the image input without a data set
 
-// The entries of `inputs`; those with classes are int32.
+// Reads the entries of `inputs`; those with classes are int32.
 std::vector<FieldSpec> OwnInputs(config::Reader& root) {
   std::vector<FieldSpec> inputs;
-  for (config::Reader& reader : root.List("inputs",
-                                          "what the model was made for, where a data set "
-                                          "does not say; or `sample`, for images")) {
+  for (config::Reader& reader :
+       root.List("inputs",
+                 "the model's inputs if no data set defines them; for images, `sample` suffices")) {
     FieldSpec input;
     input.name = std::string(reader.String("name", "").Required().Help("name of the input"));
     const std::vector<int64_t> shape = reader.Ints("shape", {})
@@ -34,15 +34,15 @@ std::vector<FieldSpec> OwnInputs(config::Reader& root) {
     input.classes = reader.Int("classes", 0)
                         .Min(0)
                         .Max(kLargestExtent)
-                        .Help("int32 below this; 0: fp32 numbers");
+                        .Help("number of classes of an int32 input; 0: the input is fp32");
     if (input.classes > 0) input.dtype = DType::kI32;
     inputs.push_back(std::move(input));
   }
   return inputs;
 }
 
-// `given` by a data set; else the model's own `inputs`, or images of its `sample` shape, which is noted,
-// and labels.
+// Returns the inputs `given` by a data set, else the model's own `inputs`, else labels and images of its `sample`
+// shape, which is stored in `sample`.
 std::vector<FieldSpec> InputsOf(config::Reader& root, const std::vector<FieldSpec>& given,
                                 std::vector<int64_t>& sample) {
   const std::vector<FieldSpec> own = OwnInputs(root);
@@ -65,7 +65,7 @@ void Append(ArenaLayout& layout, const std::string& layer, const Spec& spec, boo
       {layer + "." + spec.name, spec.shape.extents(), {begin, begin + spec.shape.count()}, decay});
 }
 
-// More than any machine has memory for, and few enough that products of counts below it cannot overflow.
+// More numbers than any machine has memory for, yet few enough that products of smaller counts cannot overflow.
 constexpr double kMostNumbers = 1e12;
 
 double NumbersOf(const Shape& shape) {
@@ -74,7 +74,7 @@ double NumbersOf(const Shape& shape) {
   return numbers;
 }
 
-// What of a layer is too large, with its shape; "" for nothing.
+// Returns the part of a layer that is too large, with its shape; "" if none is.
 std::string TooLarge(const Shape& output, const std::vector<ParamSpec>& params) {
   if (NumbersOf(output) > kMostNumbers) return "its output " + output.ToString();
   for (const ParamSpec& param : params) {
@@ -83,7 +83,7 @@ std::string TooLarge(const Shape& output, const std::vector<ParamSpec>& params) 
   return "";
 }
 
-// "accuracy takes 2 inputs, not 1"; "" where it takes as many.
+// Returns "accuracy takes 2 inputs, not 1"; "" if the count is right.
 std::string WrongCount(const GraphLayer& layer, size_t given) {
   if (layer.layer == nullptr) return "";
   const int takes = layer.layer->input_count();
@@ -94,9 +94,8 @@ std::string WrongCount(const GraphLayer& layer, size_t given) {
   return fmt::format("{} takes {}, not {}", layer.type, wanted, given);
 }
 
-// Whether somebody who meant `known` typed `name`: one message is another one, is missing or is too
-// many, or two have changed places.  Short names and numbers differ as much where both are meant
-// (a and b, conv1 and conv2).
+// True if `name` is probably a misspelling of `known`: one letter is replaced, missing or too many, or two are swapped.
+// Names of one or two letters, and names that differ in digits (conv1, conv2), count as different names.
 bool IsSlip(const std::string& name, const std::string& known) {
   if (std::min(name.size(), known.size()) < 3) return false;
   const auto digits = [](std::string text) {
@@ -112,18 +111,18 @@ constexpr char kNoMemory[] = "no machine has memory for that";
 
 }  // namespace
 
-// What was found so far.  A layer with a mistake is broken: it has no value, and neither has what
-// takes it, of which nothing is told but what is wrong with its own keys.
+// The state while layers are read.  A layer with an error is broken: it has no value, and neither has any layer that
+// takes its output; of such a layer only errors of its own keys are reported.
 struct Graph::Reading {
-  int previous = 0;  // value that a layer takes when it names none; -1: its layer is broken
+  int previous = 0;                             // value that a layer without `input` takes
   std::unordered_map<std::string, int> values;  // by name
   std::unordered_set<std::string> broken;       // by name
-  int nameless = 0;  // broken layers without a name that nobody has referred to yet
-  std::vector<config::Reader> readers;  // of the graph's layers
-  std::string data;                     // what the inputs come from
+  int nameless = 0;                             // broken layers without a name, not yet referred to
+  std::vector<config::Reader> readers;          // of the graph's layers
+  std::string data;                             // source of the inputs
 
-  // Whether `name` is, or may be, that of a broken layer, or of one of its copies and layers where
-  // it was the use of a block ("stage1" of "stage1.0.conv").
+  // True if `name` is, or may be, the name of a broken layer, or, if that was the use of a block, of one of its copies
+  // or layers ("stage1" of "stage1.0.conv").
   bool IsBroken(const std::string& name) {
     if (broken.contains(name)) return true;
     if (values.contains(name)) return false;
@@ -167,17 +166,17 @@ Graph Graph::Read(config::Document document, const std::vector<FieldSpec>& input
     reading.values.emplace(input.name, static_cast<int>(graph.values_.size()));
     graph.values_.push_back({input.name, input.dtype, input.sample_shape, -1, input.classes});
     if (NumbersOf(input.sample_shape) <= kMostNumbers) continue;
-    root.Mistake("sample",
-                 fmt::format("a sample of shape {} is too large", input.sample_shape.ToString()),
-                 kNoMemory);
+    root.AddError("sample",
+                  fmt::format("a sample of shape {} is too large", input.sample_shape.ToString()),
+                  kNoMemory);
     reading.previous = -1;
     reading.broken.insert(input.name);
   }
   std::vector<config::Reader> layers = root.List("layers", "the layers in execution order");
-  if (layers.empty()) root.Mistake("layers", "a model needs at least one layer");
+  if (layers.empty()) root.AddError("layers", "a model needs at least one layer");
   for (config::Reader& reader : layers) graph.ReadLayer(reader, reading);
   document.Finish();
-  DT_CHECK(graph.layers_.size() == layers.size()) << "a layer was left out, and nothing was said";
+  DT_CHECK(graph.layers_.size() == layers.size()) << "a layer was left out without an error";
   graph.LayOutArenas();
   return graph;
 }
@@ -196,17 +195,16 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
   const bool complete = FindInputs(reader, reading, layer);
   if (entry != nullptr) {
     layer.layer->Configure(reader);
-    layer.lr_factor =
-        reader.Number("lr_factor", 1)
-            .Min(0)
-            .Max(1e6)
-            .Help(
-                "multiplies the learning rate for the layer's parameters; 0: they stay (a "
-                "batch_norm's statistics do with weights.freeze alone)");
+    layer.lr_factor = reader.Number("lr_factor", 1)
+                          .Min(0)
+                          .Max(1e6)
+                          .Help(
+                              "multiplies the learning rate of the layer's parameters; 0: they are "
+                              "frozen (a batch_norm's statistics only by weights.freeze)");
   }
   if (reading.values.contains(name)) {
-    // The keys beside it are clear: it is the other layer's name that this one goes by.
-    reader.Mistake("name", "a second layer or input is called '" + name + "'", "", {"name"});
+    // The other keys of the layer are fine; the message concerns the name only.
+    reader.AddError("name", "a second layer or input is called '" + name + "'", "", {"name"});
   }
   const bool added = complete && reader.sound() && AddLayer(reader, reading, std::move(layer));
   reading.previous = added ? static_cast<int>(values_.size()) - 1 : -1;
@@ -218,11 +216,12 @@ void Graph::ReadLayer(config::Reader& reader, Reading& reading) {
   }
 }
 
-// Writes layer.inputs, -1 for what is not there.  False: the layer cannot be added.
+// Writes layer.inputs, -1 for a missing one.  Returns false if the layer cannot be added.
 bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& layer) const {
   const std::string fallback = reading.previous >= 0 ? values_[reading.previous].name : "";
   const std::vector<std::string> names =
-      reader.Strings("input", {fallback}).Help("outputs it takes; default: the previous layer's");
+      reader.Strings("input", {fallback})
+          .Help("names of its inputs; default: the previous layer's output");
   const std::string wrong_count = WrongCount(layer, names.size());
   bool complete = wrong_count.empty();
   bool told = false;
@@ -238,16 +237,16 @@ bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& lay
     const std::string what = "no earlier layer or input is called '" + names[i] + "'";
     told = true;
     if (wrong_count.empty()) {
-      reader.MistakeOnce(what, "input", i, what, SuggestName(names[i], known));
+      reader.AddErrorOnce(what, "input", i, what, SuggestName(names[i], known));
     } else {
-      reader.Mistake("input", what + ", and " + wrong_count, SuggestName(names[i], known));
+      reader.AddError("input", what + ", and " + wrong_count, SuggestName(names[i], known));
     }
   }
-  if (!told && !wrong_count.empty()) reader.Mistake("input", wrong_count);
+  if (!told && !wrong_count.empty()) reader.AddError("input", wrong_count);
   return complete;
 }
 
-// An input of another kind than the layer takes.  What helps goes by what is there and what is wanted.
+// Finds an input of the wrong kind.  The hint depends on the given and the wanted kind.
 std::optional<Graph::WrongInput> Graph::FindWrongInput(const GraphLayer& layer) const {
   const bool compares = layer.layer->role() != LayerRole::kCompute;
   const std::string there = layer.inputs.size() > 1 ? " there" : "";
@@ -273,8 +272,8 @@ std::optional<Graph::WrongInput> Graph::FindWrongInput(const GraphLayer& layer) 
   return std::nullopt;
 }
 
-// The layer whose key `outputs` decides how many scores the value has: the one that makes it, or one before that
-// whose outputs only pass through relu, dropout, flatten and the like.  -1: none.
+// Returns the layer whose key `outputs` sets the number of the value's scores: the layer that computes the value, or an
+// earlier one whose outputs pass only through relu, dropout, flatten and the like.  -1: none.
 int Graph::LayerOfScores(const Reading& reading, int value, int64_t scores) const {
   int producer = values_[value].producer;
   while (producer >= 0 && !reading.readers[producer].Has("outputs")) {
@@ -286,7 +285,7 @@ int Graph::LayerOfScores(const Reading& reading, int value, int64_t scores) cons
   return made[0] == scores || made[made.rank() - 1] == scores ? producer : -1;
 }
 
-// More scores than classes train as well: those without a class learn that they are never right.
+// Warns of more scores than classes.  Such a model trains, but the extra scores only learn that they are never right.
 void Graph::WarnOfScores(const GraphLayer& loss, const Reading& reading) {
   const int64_t classes = loss.layer->label_classes();
   if (classes == 0) return;
@@ -306,10 +305,10 @@ void Graph::WarnOfScores(const GraphLayer& loss, const Reading& reading) {
   }
 }
 
-// False where its shapes do not fit, which is noted.
+// Returns false, after reporting an error, if its shapes do not fit.
 bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer) {
   const auto refuse = [&](const std::string& why, const std::string& hint) {
-    reader.Mistake("", fmt::format("layer '{}' ({}): {}", layer.name, layer.type, why), hint);
+    reader.AddError("", fmt::format("layer '{}' ({}): {}", layer.name, layer.type, why), hint);
     return false;
   };
   if (const auto wrong = FindWrongInput(layer)) return refuse(wrong->what, wrong->hint);
@@ -333,7 +332,7 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
                     error.hint());
     }
     const GraphLayer& last = layers_[producer];
-    reading.readers[producer].Mistake(
+    reading.readers[producer].AddError(
         "outputs", fmt::format("layer '{}' ({}): {} the layer has {}: set outputs: {}", last.name,
                                last.type, what, Counted(scores, "output"), error.classes));
     return false;
@@ -355,9 +354,9 @@ bool Graph::AddLayer(config::Reader& reader, Reading& reading, GraphLayer layer)
 }
 
 void Graph::CheckTrainable(int64_t samples) const {
-  // Backwards, what reaches a loss, or a measure.
+  // Goes backward and marks the values that reach a loss or a metric.
   std::vector<bool> to_loss(values_.size()), to_metric(values_.size());
-  std::vector<std::string> mistakes;
+  std::vector<std::string> errors;
   bool has_loss = false;
   double numbers = 0;
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
@@ -372,21 +371,20 @@ void Graph::CheckTrainable(int64_t samples) const {
     numbers += NumbersOf(values_[layer->output].sample_shape) * static_cast<double>(samples);
     const bool learns = values_[layer->output].has_gradient && role != LayerRole::kMetric;
     if (loss || (metric && !learns)) continue;
-    mistakes.push_back(
+    errors.push_back(
         fmt::format("{}: the output of layer '{}' reaches no loss", layer->where, layer->name));
   }
   if (!has_loss) {
-    mistakes = {fmt::format("{}: model '{}' has no loss layer", layers_.back().where, name_)};
+    errors = {fmt::format("{}: model '{}' has no loss layer", layers_.back().where, name_)};
   }
-  std::ranges::reverse(mistakes);
-  if (!mistakes.empty()) {
-    throw ConfigError(Join(mistakes, "\n"), "add a loss layer behind it, or remove the layer");
+  std::ranges::reverse(errors);
+  if (!errors.empty()) {
+    throw ConfigError(Join(errors, "\n"), "add a loss layer behind it, or remove the layer");
   }
   if (numbers > kMostNumbers) {
-    throw ConfigError(
-        fmt::format("{}: {} samples of model '{}' have {:.1e} numbers between its layers",
-                    layers_.front().where, samples, name_, numbers),
-        kNoMemory);
+    throw ConfigError(fmt::format("{}: {} samples of model '{}' have {:.1e} activations",
+                                  layers_.front().where, samples, name_, numbers),
+                      kNoMemory);
   }
   if (static_cast<double>(weights_.size()) > kMostNumbers) {
     throw ConfigError(fmt::format("{}: model '{}' has {:.1e} parameters", layers_.front().where,

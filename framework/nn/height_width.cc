@@ -27,8 +27,8 @@ HeightWidth ReadHeightWidth(config::Reader& reader, const HeightWidthKey& key) {
   const std::vector<int64_t> given = field;
   if (given.size() == 1) return {given[0], given[0]};
   if (given.size() == 2) return {given[0], given[1]};
-  reader.Mistake(key.key, fmt::format("{} takes one number or two, not {}", key.key, given.size()),
-                 fmt::format("for example {0}: 3, or {0}: [3, 5] for height and width", key.key));
+  reader.AddError(key.key, fmt::format("{} takes one number or two, not {}", key.key, given.size()),
+                  fmt::format("for example {0}: 3, or {0}: [3, 5] for height and width", key.key));
   return key.default_value;
 }
 

@@ -1,4 +1,4 @@
-// HeightWidth: what a layer of images has twice, by rows and by columns (a window, a stride, a pad).
+// HeightWidth is a property of an image layer with one number for rows and one for columns (a window, a stride, a pad).
 //
 //   kernel: 3            both
 //   kernel: [3, 5]       height 3, width 5
@@ -21,7 +21,7 @@ struct HeightWidth {
   friend bool operator==(const HeightWidth&, const HeightWidth&) = default;
 };
 
-// A key to be read so.  `least` and `most` hold for both numbers.
+// A config key of this form.  `least` and `most` bound both numbers.
 struct HeightWidthKey {
   std::string key;
   HeightWidth default_value;
@@ -31,7 +31,7 @@ struct HeightWidthKey {
   bool required = false;
 };
 
-// Another count of numbers than one or two is a mistake, and gives the default.
+// Reads the key.  Any other count of numbers than one or two is reported as an error; the default is returned.
 HeightWidth ReadHeightWidth(config::Reader& reader, const HeightWidthKey& key);
 
 }  // namespace dtrain

@@ -30,11 +30,11 @@ InitSpec ReadInitSpec(config::Reader reader, const InitSpec& default_spec) {
   const std::string mode =
       reader.String("mode", default_spec.fan_out ? "fan_out" : "fan_in")
           .OneOf({"fan_in", "fan_out"})
-          .Help("kaiming: which way the variance is kept, forward or backward");
+          .Help("kaiming: keep the variance of the forward or of the backward pass");
   spec.fan_out = mode == "fan_out";
   if (spec.name == "gaussian" && spec.value <= 0) {
-    reader.Mistake("value", "gaussian needs a standard deviation above 0 in 'value'", "as in 0.01",
-                   {"name"});
+    reader.AddError("value", "gaussian needs a standard deviation above 0 in 'value'", "as in 0.01",
+                    {"name"});
   }
   return spec;
 }

@@ -1,5 +1,5 @@
-// How parameters start.  Element i is a pure function of (seed, layer, parameter, i), so the same
-// model starts alike on any number of workers.
+// Initial values of parameters.  Element i is a pure function of (seed, layer, parameter, i), so the same model starts
+// alike on any number of workers.
 //
 //   constant   value
 //   gaussian   normal, mean 0, deviation `value`

@@ -26,8 +26,7 @@ std::map<Key, InsertedKernels::Maker>& Makers() {
 }  // namespace
 
 bool KernelRegistry::Add(const std::string& layer_type, DeviceKind device, KernelEntry entry) {
-  // Kept in name order: registration runs in link order, which must not decide which kernel is
-  // chosen.
+  // Sorted by name: registration runs in link order, which must not decide which kernel is chosen.
   std::vector<KernelEntry>& kernels = Entries()[{layer_type, device}];
   const auto place = std::lower_bound(kernels.begin(), kernels.end(), entry,
                                       [](const KernelEntry& a, const KernelEntry& b) {

@@ -1,9 +1,9 @@
-// Kernel: the arithmetic of a layer on a device, for one set of shapes and formats.
+// Kernel is the arithmetic of a layer on a device, for one set of shapes and formats.
 //
 // A layer type may have several implementations for a device.  For each call the program
 // (program.cc) asks all of them for an Offer and takes the one the execution plan names, else the
-// offer with the highest preference.  The rule depends on shapes, threads and instruction set only,
-// never on a measurement, so that two fresh runs choose alike.
+// offer with the highest preference.  The rule depends only on shapes, threads and instruction set, never on a
+// measurement, so that two fresh runs choose alike.
 //
 //   DTRAIN_KERNEL("convolution", DeviceKind::kCpu, "onednn", OfferOneDnn, MakeOneDnn);
 //
@@ -12,15 +12,15 @@
 //     addresses.
 //   - Forward reads inputs and params, writes outputs (and `saved`, when training).
 //   - Backward reads what its Needs name, writes input gradients with `=` (never `+=`; a null data
-//     pointer means nobody wants it) and parameter gradients with `=`, or `+=` when
+//     pointer means that it is not needed) and parameter gradients with `=`, or `+=` when
 //     `accumulate` is set.  It may destroy the output gradients.
 //   - a layer with state that is frozen (Graph::Freeze) trains with the kernel of Mode::kEvaluate: it reads the state
 //     and leaves it, and its Backward, which no other layer's kernel of that mode needs, writes input gradients alone.
 //   - no allocation after construction; `scratch` is shared by all kernels of a net and holds
 //     nothing between calls; `saved` lives from Forward to Backward of the same step.
 //   - samples are independent of the position in the batch and of the other samples, so that the
-//     forward result of a sample does not depend on how a batch is divided among ranks or threads; the
-//     last bits do where a GPU's libraries multiply.
+//     forward result of a sample does not depend on how a batch is divided among ranks or threads,
+//     except for the last bits of products by a GPU's libraries.
 #pragma once
 
 #include <cstddef>
@@ -38,14 +38,14 @@
 
 namespace dtrain {
 
-// FloatRoom: a kernel's scratch or saved memory, cut into named pieces when the kernel is made.
+// FloatRoom divides a kernel's scratch or saved memory into named parts when the kernel is created.
 //
 //   FloatRoom room;
 //   const int64_t gates = room.Take(batch * 3 * hidden);    // an offset, in floats
 //   ... needs.scratch_bytes = room.bytes();                 // later: scratch + gates
 class FloatRoom {
  public:
-  // Pieces begin on cache lines.
+  // Parts begin on cache lines.
   int64_t Take(int64_t floats) {
     const int64_t at = floats_;
     floats_ += (floats + 15) / 16 * 16;
@@ -57,38 +57,39 @@ class FloatRoom {
   int64_t floats_ = 0;
 };
 
-// WorkerSums: small sums over all workers in the middle of a step, for layers whose result depends
-// on the samples of the others (batch_norm with `sync`).
+// WorkerSums all-reduces a few values over all workers in the middle of a step, for layers whose result depends on
+// other workers' samples (batch_norm with `sync`).
 class WorkerSums {
  public:
   virtual ~WorkerSums() = default;
 
-  // values[i] becomes the sum of every worker's values[i], added in rank order: the same bits on
-  // all.  Blocks until all have called it.  Every worker makes the same calls in the same order,
-  // with as many values; one whose share of the batch is empty takes part with zeros.
+  // Replaces values[i] by the sum of every worker's values[i], added in rank order, so that all get the same bits.
+  // Blocks until all workers have called it.  Every worker makes the same calls in the same order with the same number
+  // of values; a worker whose share of the batch is empty takes part with zeros.
   virtual void Sum(std::span<double> values) = 0;
 };
 
 enum class Mode { kTrain, kEvaluate };
 
-// What the net asks for.
+// The net's request for a kernel.
 struct KernelRequest {
   const Layer* layer = nullptr;
-  uint64_t layer_index = 0;   // place in the graph: keys the layer's random numbers
-  std::vector<Shape> inputs;  // batch axis included; exact, a kernel serves one shape
+  uint64_t layer_index = 0;   // index in the graph: keys the layer's random numbers
+  std::vector<Shape> inputs;  // batch axis included; a kernel serves exactly these
   std::vector<Shape> outputs;
-  std::vector<Format> available;  // format each input has now
+  std::vector<Format> available;  // current format of each input
   std::vector<bool> needs_input_gradient;
   bool fused_relu = false;   // apply max(0, .) to output 0 (program.h)
-  Mode mode = Mode::kTrain;  // kEvaluate also of a frozen layer with state, in training
+  Mode mode = Mode::kTrain;  // kEvaluate also in training, for a frozen layer with state
   Device device;
 };
 
-// How an implementation would run it.
+// An implementation's answer to a request.
 struct KernelOffer {
-  std::vector<Format> inputs;   // the formats it wants; the net reorders where they differ
+  std::vector<Format> inputs;   // the formats it needs; the net reorders inputs that differ
   std::vector<Format> outputs;  // the formats it produces
-  int preference = 0;           // highest wins; 0: works everywhere; below: only where it is named
+  // The highest wins.  0: a fallback that works everywhere; negative: taken only if the plan names it.
+  int preference = 0;
 };
 
 struct KernelNeeds {
@@ -114,8 +115,8 @@ struct KernelArgs {
   float loss_scale = 1;     // 1 / (terms of the global batch: samples, or words)
   uint64_t seed = 0;
   uint64_t step = 0;
-  int64_t first_position = 0;         // of row 0 in the global batch
-  WorkerSums* worker_sums = nullptr;  // null: this is the only worker
+  int64_t first_position = 0;         // position of row 0 in the global batch
+  WorkerSums* worker_sums = nullptr;  // null for a single worker
 };
 
 class StepDecoder;
@@ -126,33 +127,33 @@ class Kernel {
   virtual KernelNeeds Needs() const { return {}; }
   virtual void Forward(const KernelArgs& args) = 0;
   virtual void Backward(const KernelArgs& args) = 0;
-  // The same layer one step at a time (step_decoder.h); null where that makes no sense.
+  // Returns the layer's one-step form (step_decoder.h); null for layers that are no decoders.
   virtual StepDecoder* step_decoder() { return nullptr; }
 };
 
 struct KernelEntry {
   std::string implementation;  // "onednn", "batch_blocked", "direct"
-  std::function<std::optional<KernelOffer>(const KernelRequest&)> offer;  // nullopt: cannot
+  std::function<std::optional<KernelOffer>(const KernelRequest&)> offer;  // nullopt: cannot run it
   std::function<std::unique_ptr<Kernel>(const KernelRequest&, const KernelOffer&)> make;
 };
 
 class KernelRegistry {
  public:
   static bool Add(const std::string& layer_type, DeviceKind device, KernelEntry entry);
-  // By name of the implementation; none where nothing runs the layer on that device.
+  // Returns the kernels sorted by implementation name; empty if none runs the layer on that device.
   static const std::vector<KernelEntry>& Of(const std::string& layer_type, DeviceKind device);
 };
 
-// For layers that work elementwise in whatever format their input has.
+// Returns the offer of layers that work elementwise in the format of their input.
 KernelOffer FollowInput(const KernelRequest& request);
-// For layers that want everything row-major.
+// Returns the offer of layers that need all tensors row-major.
 KernelOffer AllPlain(const KernelRequest& request);
-// The same as DTRAIN_KERNEL's `offer`, for kernels that take any shape and no fused ReLU.
+// Versions for DTRAIN_KERNEL's `offer`, for kernels that accept any shape but no fused ReLU.
 std::optional<KernelOffer> OfferElementwise(const KernelRequest& request);
 std::optional<KernelOffer> OfferPlain(const KernelRequest& request);
 
-// Kernels that stand between those of the layers: a program inserts them where a graph needs them,
-// and finds them by name and kind of device.  Every device that runs programs has all of them.
+// Kernels that a program inserts between those of the layers where it needs them.  It finds them by name and kind of
+// device.  Every device that runs programs has all of them.
 //
 //   reorder  outputs[0] = inputs[0] in the format of outputs[0]; Backward: input_gradients[0] =
 //            output_gradients[0], likewise
@@ -171,8 +172,8 @@ class InsertedKernels {
 
   static bool Add(const std::string& name, DeviceKind device, Maker make);
 
-  // `where` says who needs it: "layer 'conv1'".  Throws ConfigError, which names that and the
-  // device, for a device that lacks it.
+  // `where` names the user of the kernel: "layer 'conv1'".  Throws ConfigError with `where` and the device if the
+  // device lacks it.
   static std::unique_ptr<Kernel> Make(const std::string& name, const Device& device,
                                       const std::string& where);
 };

@@ -1,4 +1,4 @@
-// Labels: the second input of layers that compare scores with classes (softmax_cross_entropy, accuracy).
+// Labels are the second input of layers that compare scores with classes (softmax_cross_entropy, accuracy).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace dtrain {
 
-// Whether `label` is `scores` without its last axis, of the classes: [N, ...] and [N, ..., classes].
+// True if the shape `label` is `scores` without its last axis, that of the classes: [N, ...] and [N, ..., classes].
 bool IsLabelOf(const Shape& label, const Shape& scores);
 
-// Some of the labels' classes would have no score, of which there is one for each entry of the last axis.
+// Thrown if the labels have more classes than there are scores (entries of the last axis).
 class TooFewScores : public ShapeError {
  public:
   TooFewScores(int64_t of_classes, const Shape& scores);

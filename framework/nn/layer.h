@@ -1,5 +1,5 @@
-// Layer: the facts about one node of a model - keys, shapes, parameters, cost.  Device-free: the
-// arithmetic is in Kernels (kernel.h), one folder layers/<type>/ holds both.
+// Layer describes one node of a model: keys, shapes, parameters, cost.  It depends on no device: Kernels (kernel.h) do
+// the arithmetic, and one folder layers/<type>/ holds both.
 //
 // A new layer is a new folder:
 //   layers/lrn/  lrn.h lrn.cc (the Layer)  lrn_cpu.cc (its kernels)
@@ -19,12 +19,12 @@
 
 namespace dtrain {
 
-// The most of what a layer counts (channels, lengths), and of the pixels of a window, a pad or a stride:
-// shapes and costs made of them can be computed, whatever they are.
+// Upper limits of a layer's counts (channels, lengths), and of the sizes in pixels of a window, a pad or a stride.
+// With any values below them, shapes and costs can be computed without overflow.
 inline constexpr int64_t kLargestExtent = 2'147'483'647;
 inline constexpr int64_t kLargestWindow = 32'767;
 
-// How a parameter starts (initializer.h).  fan_in and fan_out are the layer's to say.
+// The initial values of a parameter (initializer.h).  The layer states fan_in and fan_out.
 struct InitSpec {
   std::string name = "constant";  // constant, gaussian, xavier, kaiming
   float value = 0;                // constant: the value; gaussian: the standard deviation
@@ -40,8 +40,7 @@ struct ParamSpec {
   bool weight_decay = true;
 };
 
-// Worker state that is no parameter (batch-norm statistics).  Kernels of a layer with state keep what kernel.h says
-// of frozen layers.
+// State of a worker that is no parameter (batch-norm statistics).  For frozen layers with state see kernel.h.
 struct StateSpec {
   std::string name;
   Shape shape;
@@ -55,18 +54,19 @@ struct Cost {
 
 enum class LayerRole {
   kCompute,
-  kLoss,    // output 0 is the loss of each sample, [N]; the net sums it
-  kMetric,  // output 0 is a count of each sample, [N] (1 = correct); no backward
+  kLoss,  // output 0 is each sample's loss, [N]; the net sums it
+  // Output 0 is one count per sample, [N] (1 = correct); it has no backward pass.
+  kMetric,
 };
 
-// What a loss takes its scores, input 0, for.
+// The meaning of a loss's scores, input 0.
 enum class ScoreMeaning {
-  kClasses,    // one class of many: their softmax is the probability of each
-  kQuestions,  // each a question of its own: its sigmoid is the probability of yes
-  kNumbers,    // the answer themselves
+  kClasses,    // one class of many: softmax gives its probability
+  kQuestions,  // separate yes/no answers: sigmoid gives the probability of yes
+  kNumbers,    // the predicted numbers themselves
 };
 
-// What a layer takes an input for.
+// The kind of an input.
 enum class InputKind {
   kNumbers,  // fp32
   kClasses,  // int32: classes, or tokens
@@ -82,44 +82,43 @@ class Layer {
   // Reads the keys of this layer type; called once, before InferShapes.
   virtual void Configure(config::Reader& reader) {}
 
-  // How many values each input may take, 0 where that is unknown or makes no sense (a vocabulary's
-  // size for tokens).  Called once, between Configure and InferShapes.
+  // Sets the number of values that each input may take, 0 if that is unknown or does not apply (for tokens it is the
+  // vocabulary's size).  Called once, between Configure and InferShapes.
   virtual void SetInputClasses(std::span<const int64_t> classes) {}
 
-  // Shapes of the outputs, batch axis included.  Also fixes what Params and CostOf answer, which
-  // depends on no batch axis.  Throws ShapeError with both shapes (Graph adds the layer's name).
-  // Called again before kernels are made for a batch of shorter sentences (Graph::ShapesFor), so
-  // kernels take what depends on shapes from their request, once.
+  // Returns the shapes of the outputs, batch axis included.  Also fixes the results of Params and CostOf, which do not
+  // depend on the batch axis.  Throws ShapeError with both shapes (Graph adds the layer's name).  It is called again
+  // before kernels are made for a batch of shorter sentences (Graph::ShapesFor), so kernels must take shapes from their
+  // request, when they are made.
   virtual std::vector<Shape> InferShapes(std::span<const Shape> inputs) = 0;
 
   virtual std::vector<ParamSpec> Params() const { return {}; }
   virtual std::vector<StateSpec> State() const { return {}; }
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
-  // Of a loss: the classes that its labels are of, each of which has a score (the last axis of input 0); 0: unknown,
-  // or none.
+  // For a loss: the number of classes of its labels, each with a score (last axis of input 0); 0: unknown, or no
+  // classes.
   virtual int64_t label_classes() const { return 0; }
-  virtual ScoreMeaning score_meaning() const { return ScoreMeaning::kClasses; }  // of a loss
+  virtual ScoreMeaning score_meaning() const { return ScoreMeaning::kClasses; }  // for a loss
 
-  // How many inputs it takes; kAnyInputs: one or more, kTwoOrMoreInputs.
+  // Returns the number of inputs; kAnyInputs: one or more, kTwoOrMoreInputs: two or more.
   static constexpr int kAnyInputs = -1;
   static constexpr int kTwoOrMoreInputs = -2;
   virtual int input_count() const { return 1; }
   virtual InputKind input_kind(int input) const { return InputKind::kNumbers; }
-  // False for an input no gradient flows into (labels).
+  // False for an input without a gradient (labels).
   virtual bool InputHasGradient(int input) const { return true; }
-  // Output i is input 0 seen with another shape: the net shares the memory, no kernel runs.
+  // True if the output is input 0 with another shape: the net shares the memory and runs no kernel.
   virtual bool is_view() const { return false; }
-  // max(0, layer(x)) == layer(max(0, x)) with equal gradients (max pooling): fusion moves a ReLU
-  // from before such a layer to behind it.
+  // True if max(0, layer(x)) == layer(max(0, x)), with equal gradients (max pooling): fusion moves a ReLU from before
+  // such a layer to after it.
   virtual bool commutes_with_relu() const { return false; }
 
-  // --- layers whose result depends on the samples of all workers (batch_norm with `sync`)
-  // Asks the layer to be one, for the run config's `batch_norm: sync`; before it is compiled.
+  // Makes the layer sum over workers, for the run config's `batch_norm: sync`; called before the graph is compiled.
   virtual void SyncWorkers() {}
   virtual bool syncs_workers() const { return false; }
-  // What a worker without samples does where the others run the layer: it takes part in their sums,
-  // and brings its state (State() order) along.
+  // Called on a worker without samples when the others run the layer: takes part in their sums, and updates its state
+  // (State() order) alike.
   virtual void ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> state) const {}
   virtual void BackwardWithoutSamples(WorkerSums& sums) const {}
 };

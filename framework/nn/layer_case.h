@@ -1,6 +1,6 @@
-// What a layer's folder offers to the test suites: a double-precision reference and the cases that
-// every device and implementation is checked on.  Lives in layers/<type>/<type>_cases.cc, which
-// only the tests compile; a layer without cases fails the suite.
+// The test data of a layer: a double-precision reference and the cases on which every device and implementation is
+// checked.  It is in layers/<type>/<type>_cases.cc, which only the tests compile; a layer without cases fails the
+// suite.
 //
 //   DTRAIN_LAYER_CASES("relu", ReluReference, {{"vector", "{}", {{4, 10}}}, ...});
 #pragma once
@@ -20,19 +20,19 @@ struct RefTensor {
   std::vector<double> values;  // row-major; integers are exact
 };
 
-// The same meaning as in KernelArgs, with every array owned and double.
+// Like KernelArgs, with every array owned and double.
 struct RefArgs {
   std::vector<RefTensor> inputs, outputs, output_gradients, input_gradients;
   std::vector<RefTensor> params, param_gradients;
   std::vector<RefTensor> state;       // before the step
-  std::vector<RefTensor> next_state;  // starts equal; Forward writes what training makes of it
+  std::vector<RefTensor> next_state;  // starts as `state`; Forward writes the updated state
   Mode mode = Mode::kTrain;
   double loss_scale = 1;
   uint64_t seed = 0, step = 0, layer_index = 0;
   int64_t first_position = 0;
 };
 
-// Plain loops, readable beside the formula (<type>_cases.cc).
+// Plain loops that can be compared with the formula (<type>_cases.cc).
 class LayerReference {
  public:
   virtual ~LayerReference() = default;
@@ -46,11 +46,10 @@ struct LayerCase {
   std::vector<Shape> inputs;
   int64_t label_classes = 0;        // > 0: the last input holds int32 labels in [0, classes)
   bool central_differences = true;  // check the reference against finite differences
-  // Extra roundings of the kernel over a plain sum (1 = none); multiplies the tolerance.
+  // Multiplies the tolerance: the kernel's roundings relative to a plain sum (1 = no more).
   double tolerance = 1;
-  // Per input: 0 for numbers, else int32 in [0, classes); of rank 2 they are sentences: words, and
-  // behind their end the layer's padding token.  Empty: label_classes decides, and integers of any
-  // rank are labels.
+  // Per input: 0 for numbers, else int32 in [0, classes); those of rank 2 are sentences: words, followed by the layer's
+  // padding token.  Empty: label_classes decides, and integers of any rank are labels.
   std::vector<int64_t> input_classes = {};
 };
 

@@ -13,7 +13,7 @@ bool LiveTogether(const MemoryBlock& a, const MemoryBlock& b) {
   return a.first_use <= b.last_use && b.first_use <= a.last_use;
 }
 
-// The lowest offset where `block` fits beside `neighbours` (sorted by offset).
+// Returns the lowest offset at which `block` fits between `neighbours` (sorted by offset).
 size_t LowestFit(const MemoryBlock& block, const std::vector<const MemoryBlock*>& neighbours) {
   size_t offset = 0;
   for (const MemoryBlock* other : neighbours) {

@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// Gives the kernels this step's parameters and batch.
+// Sets the addresses of this step's parameters or gradients.
 void BindParams(std::vector<Tensor>& tensors, const ArenaLayout& layout, int first, float* arena) {
   for (size_t p = 0; p < tensors.size(); ++p) {
     tensors[p].data = arena == nullptr ? nullptr : arena + layout.entries[first + p].range.begin;
@@ -42,7 +42,7 @@ Range PartOf(int64_t samples, int64_t parts, int64_t part) {
   return SplitEvenly({0, samples}, static_cast<int>(parts), static_cast<int>(part));
 }
 
-// Rows [rows.begin, rows.end) of a batch field, in place.
+// Returns a view of rows [rows.begin, rows.end) of a batch field.
 Tensor RowsOf(const Tensor& field, Range rows) {
   Tensor part = field;
   const int64_t row_bytes = field.shape.CountFrom(1) * static_cast<int64_t>(SizeOf(field.dtype));
@@ -62,7 +62,7 @@ Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::st
 
 Net::~Net() = default;
 
-// Moves it behind the others: it is the one used last.
+// Moves the program it finds to the end, as the one used last.
 Program* Net::Find(Mode mode, std::span<const Shape> inputs) {
   const auto it = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
     return program->mode == mode &&
@@ -100,7 +100,7 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
     op.state = TensorsOf(graph_.state(), op.layer->first_state, op.layer->states.size());
   }
   try {
-    WithMemoryFor(fmt::format("what {} have between the layers", Counted(inputs[0][0], "sample")),
+    WithMemoryFor(fmt::format("the activations of {}", Counted(inputs[0][0], "sample")),
                   [&] { Keep(std::move(program)); });
   } catch (const UsageError& error) {
     if (device_.queue != nullptr) ThrowTooLarge(error, mode, inputs);
@@ -108,15 +108,15 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
   }
 }
 
-// The error when a batch does not fit in the device's memory; its hint says how many samples would.
+// Throws the error for a batch that does not fit in the device's memory; its hint states how many samples would fit.
 void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shape> inputs) {
   arena_ = Buffer();
   scratch_ = Buffer();
-  // The one at hand, and those that are made ready ahead of the step.
+  // The current batch, and those that are prefetched.
   constexpr size_t kBatches = 3;
-  // Weights, gradients and as much as two vectors of a solver.
+  // Weights, gradients and the two vectors that a solver may have.
   const size_t others = 4 * sizeof(float) * static_cast<size_t>(graph_.weights().size());
-  // Something is left for the data set, evaluations and what libraries take.
+  // Leaves an eighth for the data set, evaluations and libraries.
   const size_t free = device_.queue->FreeBytes() / 8 * 7;
   const auto fits = [&](int64_t samples) {
     std::vector<Shape> shapes;
@@ -144,7 +144,7 @@ void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shap
                   mode == Mode::kEvaluate ? "evaluated" : "trained on", less));
 }
 
-// What was there is freed before: there may be no room for both.
+// Frees the old memory first, since there may be no room for both.
 void Net::Keep(std::unique_ptr<Program> program) {
   if (program->scratch_bytes > scratch_.bytes()) {
     scratch_ = Buffer();
@@ -187,7 +187,7 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   observer_({&op.name, &op.implementation, op.layer, backward, WallNow() - start, &args});
 }
 
-// Gives a call what is this step's.
+// Sets the arguments of a call that differ from step to step.
 void Net::Bind(const Program& program, Op& op, const Here& here, KernelArgs& args) const {
   args.scratch = scratch_.data();
   args.seed = here.input.seed;
@@ -213,7 +213,7 @@ void Net::RunBackward(Program& program, Arena gradients, KernelArgs& args, bool 
   for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
     if (op->has_backward) RunBackward(*op, here, args);
     if (op->params.empty()) continue;
-    // Whatever the kernel has made of them.
+    // Overwrites whatever the kernel has computed.
     if (op->layer->frozen) WriteZeros(here, op->layer->param_range);
     if (last) Announce(gradients, op->layer->param_range, sink);
   }
@@ -246,7 +246,8 @@ void Net::TellSink(GradientSink& sink, bool all) {
   }
 }
 
-// In the order in which the others come to the layers, on the host: there is nothing to compute.
+// Makes the same sums in the same order as the other workers' layers; they run on the host, for there is nothing to
+// compute.
 void Net::SyncWithoutSamples(Arena given, WorkerSums& sums) const {
   const bool any = std::ranges::any_of(
       graph_.layers(), [](const GraphLayer& layer) { return layer.syncs_workers(); });
@@ -291,13 +292,13 @@ void Net::WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep par
   }
 }
 
-// That of the losses and those of the metrics.  Asked for behind the forward pass, they are there when the
-// backward pass is: nobody waits for them alone.
+// Requests copies of the sums of the losses and metrics.  They are submitted after the forward pass, and are done when
+// the backward pass is, so that the host does not wait for them separately.
 void Net::AskForSums(const Program& program) {
   const size_t metrics = program.metric_sums.size();
   if (sums_.bytes() < (1 + metrics) * sizeof(double)) {
     sums_ = Buffer((1 + metrics) * sizeof(double));
-    // A copy to other memory would wait.
+    // A copy to unpinned memory would block.
     if (device_.queue != nullptr) sums_.PinFor(device_.queue);
   }
   auto* const to = static_cast<double*>(sums_.data());
@@ -309,13 +310,13 @@ void Net::AskForSums(const Program& program) {
   for (size_t m = 0; m < metrics; ++m) ask(to + 1 + m, program.metric_sums[m]);
 }
 
-// They, once all that was asked for is done; until they are asked for again.
+// Waits for all submitted work and returns the sums, valid until the next request.
 std::span<const double> Net::ReadSums(const Program& program) {
   device_.Record().Wait();
   return {static_cast<const double*>(sums_.data()), 1 + program.metric_sums.size()};
 }
 
-// The caller's memory where the kernels reach it.
+// Copies the caller's memory to where the kernels can access it, if necessary.
 Net::Here Net::Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again) {
   Here here = {copies_.Weights(weights, graph_.weights().size(), again).data,
                copies_.State(state, graph_.state().size(), again).data, input};
@@ -326,7 +327,7 @@ Net::Here Net::Bring(ConstArena weights, ConstArena state, const NetInput& input
 BroughtModel Net::Bring(ConstArena weights, ConstArena state) {
   const BroughtModel model = {copies_.Weights(weights, graph_.weights().size()),
                               copies_.State(state, graph_.state().size())};
-  device_.Record().Wait();  // the caller's memory is his again
+  device_.Record().Wait();  // the caller may change its memory again
   return model;
 }
 
@@ -406,7 +407,7 @@ std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {
   });
   if (it == programs_.rend()) return chosen;
   for (const Op& op : (*it)->ops) {
-    // A measure decides no bits.
+    // Metrics do not affect the results.
     if (op.layer == nullptr || op.layer->layer->role() == LayerRole::kMetric) continue;
     chosen[op.name] = op.implementation;
   }

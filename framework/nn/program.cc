@@ -11,8 +11,7 @@
 namespace dtrain {
 namespace {
 
-// More than a library needs for the code that it makes for a layer: oneDNN 2.6 reads address 0 where
-// it gets none.
+// A bound for the code that a library generates for a layer: oneDNN 2.6 reads address 0 if an allocation fails.
 constexpr size_t kKernelBytes = size_t{16} << 20;
 
 class Compiler {
@@ -77,7 +76,7 @@ class Compiler {
            program_.slots[slot].needs_gradient;
   }
 
-  // Asked before formats are known, so with plain inputs.
+  // Called before formats are known, so it assumes plain inputs.
   bool AcceptsRelu(Call call) const {
     call.fused_relu = true;
     KernelRequest request = RequestFor(call);
@@ -122,8 +121,8 @@ class Compiler {
 
   void AddCall(const Call& call) {
     const GraphLayer& layer = graph_.layers()[call.layer];
-    // While training, the first measure alone: what a run is judged by.  Not on a device with a queue:
-    // two kernels and a copy more in each step would be seen there in small models.
+    // In training, computes only the first metric, by which a run is judged, and none on a device with a queue: two
+    // more kernels and a copy per step would slow small models there.
     const bool measures = layer.layer->role() == LayerRole::kMetric;
     const bool left_out = device_.queue != nullptr || !metrics_.empty();
     if (measures && program_.mode == Mode::kTrain && left_out) return;
@@ -174,7 +173,7 @@ class Compiler {
     return slot;
   }
 
-  // The slot of `value` in `format`, reordered if need be (once for all who want it so).
+  // Returns the slot of `value` in `format`; inserts a reorder if necessary, once for all readers.
   int SlotAs(int value, Format format) {
     const int slot = slot_of_value_[value];
     if (program_.slots[slot].tensor.format == format) return slot;
@@ -201,7 +200,7 @@ class Compiler {
     if (layer.layer->role() == LayerRole::kMetric) metrics_.push_back({layer.name, slot});
   }
 
-  // Behind the forward calls, so that nothing has to look at numbers of single samples.
+  // Sums follow the forward calls, so that the host reads no numbers of single samples.
   void AddSums() {
     if (!losses_.empty()) program_.loss_sum = AddSum(losses_);
     for (const NamedSlot& metric : metrics_) program_.metric_sums.push_back(AddSum({metric}));
@@ -223,7 +222,7 @@ class Compiler {
     return AddOp(std::move(op), std::move(output));
   }
 
-  // Known when gradients have their places.
+  // Additions are known only after gradients have their blocks.
   void AddAdditions() {
     for (Op& op : program_.ops) {
       const bool adds = std::any_of(op.addend_blocks.begin(), op.addend_blocks.end(),
@@ -240,7 +239,7 @@ class Compiler {
   Program program_;
   std::vector<int> slot_of_value_;
   std::map<std::pair<int, Format>, int> reordered_;
-  std::vector<NamedSlot> losses_, metrics_;  // [N], a number of each sample
+  std::vector<NamedSlot> losses_, metrics_;  // [N], one number per sample
 };
 
 }  // namespace

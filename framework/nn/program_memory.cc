@@ -1,5 +1,5 @@
-// Lifetimes and places of a program's memory.  Time runs over the forward calls 0..n-1, then the
-// backward calls in reverse order n..2n-1; call i's backward happens at 2n-1-i.
+// Computes lifetimes and places of a program's memory.  Time runs over the forward calls 0..n-1, then the backward
+// calls in reverse order n..2n-1; call i's backward happens at 2n-1-i.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -61,7 +61,8 @@ class Placer {
     Slot& output = Root(op.output);
     output.block = RunsInPlace(op) ? Root(op.inputs[0]).block : NewBlock(BytesOf(output));
     Touch(output.block, i);
-    if (op.needs.saved_bytes > 0) {  // written by every training pass, read only by a backward one
+    // Every forward pass in training writes `saved`; only Backward reads it.
+    if (op.needs.saved_bytes > 0) {
       op.saved_block = NewBlock(op.needs.saved_bytes);
       Touch(op.saved_block, i);
     }
@@ -73,7 +74,7 @@ class Placer {
     if (op.needs.backward_reads_outputs) Touch(output.block, BackwardTime(i));
   }
 
-  // The output may replace the input when nobody else wants to see the input again.
+  // The output may replace the input if no other call reads the input.
   bool RunsInPlace(const Op& op) {
     if (!op.needs.forward_in_place) return false;
     const Slot& input = Root(op.inputs[0]);

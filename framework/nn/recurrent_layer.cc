@@ -7,14 +7,19 @@
 namespace dtrain {
 
 void RecurrentLayer::Configure(config::Reader& reader) {
-  hidden_ = reader.Int("hidden", 1).Required().Min(1).Max(kLargestExtent).Help("length of a state");
-  layers_ = reader.Int("layers", 1).Min(1).Max(1000).Help("layers on top of each other");
-  bidirectional_ = reader.Bool("bidirectional", false).Help("a second pass from the end");
+  hidden_ = reader.Int("hidden", 1)
+                .Required()
+                .Min(1)
+                .Max(kLargestExtent)
+                .Help("size of the hidden state");
+  layers_ = reader.Int("layers", 1).Min(1).Max(1000).Help("number of stacked layers");
+  bidirectional_ = reader.Bool("bidirectional", false)
+                       .Help("also run from the end of the sequence to its begin");
   dropout_ = reader.Number("dropout", 0)
                  .Min(0)
                  .Below(1)
                  .Help("share of the elements set to 0 between two layers");
-  pad_ = reader.Int("pad", kPadToken).Min(0).Help("token behind the end of a sentence");
+  pad_ = reader.Int("pad", kPadToken).Min(0).Help("padding token after the end of a sentence");
   weight_init_ =
       ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"xavier", 0});
   bias_init_ = ReadInitSpec(reader.Section("bias_init", "how the biases start"), {"constant", 0});

@@ -1,8 +1,8 @@
-// What the recurrent layers (gru, lstm) have in common: keys, shapes, parameters, cost.  As
-// PyTorch's torch.nn.GRU and torch.nn.LSTM with batch_first, fed through pack_padded_sequence.
+// The base class of the recurrent layers (gru, lstm): keys, shapes, parameters, cost.  They match PyTorch's
+// torch.nn.GRU and torch.nn.LSTM with batch_first, whose input was packed by pack_padded_sequence.
 //
 //   x       [N, T, I]
-//   tokens  [N, T] int32, which tell where a sentence ends: at its padding the state does not move
+//   tokens  [N, T] int32, whose padding marks the end of a sentence: there the state does not change
 //           and the output is 0
 //   y       [N, T, D H], the states of the last layer; D = 2 when bidirectional: [forward, backward]
 //
@@ -12,8 +12,8 @@
 //   weight_ih_l<k> [G H, I or D H]     bias_ih_l<k> [G H]
 //   weight_hh_l<k> [G H, H]            bias_hh_l<k> [G H]
 //
-// `dropout` acts on the output of every layer but the last, while training.
-// The states start at 0.  InferShapes throws ShapeError when x and tokens do not fit.
+// `dropout` acts on the output of every layer but the last, in training.  The states start at 0.  InferShapes throws
+// ShapeError when x and tokens do not fit.
 #pragma once
 
 #include "framework/core/random.h"
@@ -41,12 +41,12 @@ class RecurrentLayer : public Layer {
   int64_t directions() const { return bidirectional_ ? 2 : 1; }
   double dropout() const { return dropout_; }
   int64_t pad() const { return pad_; }
-  // Features that layer k reads, where x has `features`.
+  // Returns the features that layer k reads if x has `features`.
   int64_t InputsOf(int64_t k, int64_t features) const {
     return k == 0 ? features : directions() * hidden_;
   }
 
-  // Places in Params() of what belongs to one direction of one layer.
+  // The order within Params() of the parameters of one direction of one layer.
   enum Part { kWeightIn, kWeightState, kBiasIn, kBiasState, kParts };
   size_t ParamOf(int64_t k, int64_t direction, Part part) const {
     return static_cast<size_t>((k * directions() + direction) * kParts + part);
@@ -64,9 +64,8 @@ class RecurrentLayer : public Layer {
   InitSpec bias_init_;
 };
 
-// The numbers that drop elements of layer k's output, of the sample at `position` of the global
-// batch: element i of its [T, D H] is dropped when Bits(i) < dropout * 2^32.  Layers within this
-// layer draw from streams of their own, far above any layer's index.
+// Returns the dropout generator of layer k's output for the sample at `position` of the global batch: element i of its
+// [T, D H] is dropped if Bits(i) < dropout * 2^32.  The inner layers use stream numbers far above any layer's index.
 constexpr Random RecurrentDropout(uint64_t seed, uint64_t layer_index, int64_t k, uint64_t step,
                                   int64_t position) {
   return Random(seed, Purpose::kDropout, layer_index + (static_cast<uint64_t>(k + 1) << 16),

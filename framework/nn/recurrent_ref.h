@@ -1,5 +1,5 @@
-// Recurrent layers in plain loops, and the cases they are tested on; the cell is the layer's
-// (gru_cases.cc, lstm_cases.cc).
+// The reference of recurrent layers in plain loops, and their test cases; each layer supplies its cell (gru_cases.cc,
+// lstm_cases.cc).
 #pragma once
 
 #include <cmath>
@@ -12,14 +12,14 @@
 
 namespace dtrain {
 
-// One step of one sample: what goes in, and what comes out.
+// Inputs and outputs of one step of one sample.
 struct RefCellStep {
   std::vector<double> from_x, from_h;  // W_i x + b_i, W_h h0 + b_h
-  std::vector<double> h0, c0, h, c;    // c: a second state, which the GRU ignores
+  std::vector<double> h0, c0, h, c;    // c: the LSTM's cell state, unused by the GRU
 };
 
 struct RefCellGradients {
-  std::vector<double> from_x, from_h, h0, c0;  // h0: the part that does not pass W_h
+  std::vector<double> from_x, from_h, h0, c0;  // h0: the part that does not go through W_h
 };
 
 class RecurrentReference : public LayerReference {
@@ -55,7 +55,7 @@ class RecurrentReference : public LayerReference {
  private:
   using Part = RecurrentLayer::Part;
 
-  // One layer: what it read, what it said before dropout, and its steps by (d, n, t).
+  // One layer's input, its output before dropout, and its steps by (d, n, t).
   struct Trace {
     std::vector<double> x, y;
     std::vector<RefCellStep> steps;
@@ -70,7 +70,7 @@ class RecurrentReference : public LayerReference {
     int64_t H() const { return layer.hidden(); }
     int64_t T() const { return args.inputs[0].shape[1]; }
     int64_t I() const { return layer.InputsOf(k, args.inputs[0].shape[2]); }
-    int64_t Y(int64_t t) const {  // place of this pass's state at step t in y
+    int64_t Y(int64_t t) const {  // index in y of this pass's state at step t
       return ((n * T() + t) * layer.directions() + d) * H();
     }
     int64_t StepIndex(int64_t t) const { return (d * args.inputs[0].shape[0] + n) * T() + t; }
@@ -109,7 +109,7 @@ class RecurrentReference : public LayerReference {
     return traces;
   }
 
-  // [rows, columns] v + b
+  // Returns w v + b for w of shape [rows, columns].
   static std::vector<double> Affine(const std::vector<double>& w, const std::vector<double>& b,
                                     const double* v, int64_t columns) {
     std::vector<double> y = b;
@@ -171,7 +171,7 @@ class RecurrentReference : public LayerReference {
     }
   }
 
-  // The output of layer k as the next one sees it.
+  // Applies dropout to layer k's output, as the next layer reads it.
   static void Drop(const RecurrentLayer& layer, const RefArgs& args, int64_t k,
                    std::vector<double>& y) {
     if (args.mode == Mode::kEvaluate) return;
@@ -188,11 +188,11 @@ class RecurrentReference : public LayerReference {
   }
 };
 
-// For DTRAIN_LAYER_CASES.
+// Returns the cases for DTRAIN_LAYER_CASES.
 inline std::vector<LayerCase> RecurrentCases() {
   const auto of = [](const std::string& name, const std::string& yaml, int64_t N, int64_t T,
                      int64_t I) {
-    // Each step passes a few rounded functions, and errors are carried along.
+    // Each step rounds several functions, and errors accumulate.
     constexpr double kTolerance = 8;
     return LayerCase{.name = name,
                      .yaml = yaml,

@@ -22,7 +22,7 @@ std::vector<Shape> RowNormLayer::InferShapes(std::span<const Shape> inputs) {
   if (affine_ && param_shape_.rank() > 0 && param_shape_ != shape) {
     throw ShapeError(
         "weights of shape " + param_shape_.ToString() + " do not fit the input " + x.ToString(),
-        "normalise no axis that is as long as the sentences, or say affine: false");
+        "normalise no axis that is as long as the sentences, or set affine: false");
   }
   param_shape_ = shape;
   return {x};
@@ -33,7 +33,7 @@ std::vector<ParamSpec> RowNormLayer::Params() const {
   return {{"weight", param_shape_, {"constant", 1}}, {"bias", param_shape_, {"constant", 0}}};
 }
 
-// Forward: mean 1, variance 3, y 3 operations an element; backward: two sums 5, dx 6.
+// Operations per element: forward: mean 1, variance 3, y 3; backward: two sums 5, dx 6.
 Cost RowNormLayer::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
   return {7 * elements, 11 * elements};

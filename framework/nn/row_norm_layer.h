@@ -1,5 +1,5 @@
-// What layer_norm and group_norm have in common: rows of a sample are moved to mean 0 and deviation 1,
-// each by itself, then scaled.
+// The base class of layer_norm and group_norm: each row of a sample is normalised to mean 0 and deviation 1, then
+// scaled.
 //
 //   x [N, ...] seen as [N, G, K, P]: G rows of K channels of P pixels a sample;  y the same
 //   y = weight[g,k] (x - mean) / sqrt(var + eps) + bias[g,k],  mean and (biased) variance of the row
@@ -13,13 +13,13 @@
 
 namespace dtrain {
 
-// A batch as its rows: row r is [channels, pixels], its channel k has weight (r % groups) channels + k.
+// A batch seen as rows: row r is [channels, pixels], its channel k has weight (r % groups) channels + k.
 struct NormRows {
   int64_t rows, groups, channels, pixels;
 
   constexpr int64_t size() const { return channels * pixels; }
   constexpr int64_t parameters() const { return groups * channels; }
-  // Of element i of the batch.
+  // The row and the parameter of element i of the batch.
   constexpr int64_t RowOf(int64_t i) const { return i / size(); }
   constexpr int64_t ParameterOf(int64_t i) const { return i / pixels % parameters(); }
 };
@@ -38,7 +38,7 @@ class RowNormLayer : public Layer {
   const Shape& param_shape() const { return param_shape_; }  // after InferShapes
 
  protected:
-  // Of weight and bias, for an input that is known to fit; throws ShapeError for others.
+  // Returns the shape of weight and bias for an input whose rank is valid; throws ShapeError for other inputs.
   virtual Shape ParamShapeFor(const Shape& x) const = 0;
 
  private:

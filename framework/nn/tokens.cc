@@ -12,14 +12,13 @@ int64_t ReadVocabulary(config::Reader& reader) {
   return reader.Int("vocabulary", 0)
       .Min(0)
       .Max(kLargestExtent)
-      .Help("how many tokens it knows; 0: all its input may hold");
+      .Help("size of the vocabulary; 0: that of the input");
 }
 
 int64_t VocabularyOf(int64_t key, int64_t classes, const std::string& reads) {
   if (key == 0 && classes == 0) {
     throw ShapeError("how many tokens " + reads + " is unknown",
-                     "name a model input of tokens that says how many there are, or set the key "
-                     "vocabulary");
+                     "set the key vocabulary, or classes of the model's input of tokens");
   }
   if (key > 0 && classes > key) {
     throw ShapeError(fmt::format("a vocabulary of {}, but the tokens {} go up to {}",

@@ -1,8 +1,7 @@
-// OnnxGraph: a graph of ONNX operators, in plain structs - what layers are translated into.  onnx_file.h writes it.
+// OnnxGraph is a graph of ONNX operators, in plain structs.  Layers are translated to it; onnx_file.h writes it.
 //
-// Names are unique in a graph: of values (inputs, results of nodes) and tensors together.  Nodes stand in an order
-// in which each reads only what is there.  Operators are those of kOnnxOpset, as
-// github.com/onnx/onnx/blob/main/docs/Operators.md says.
+// Names of values (inputs, results of nodes) and tensors are unique in a graph.  Nodes are in topological order.
+// Operators are those of kOnnxOpset, defined in github.com/onnx/onnx/blob/main/docs/Operators.md.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,13 @@
 
 namespace dtrain {
 
-// What Debian 12's library knows, and every onnxruntime since 1.12 (2022).
+// The operator set; Debian 12's library supports it, and every onnxruntime since 1.12 (2022).
 inline constexpr int64_t kOnnxOpset = 17;
 
-// Types, as the operator Cast names them.
+// Type numbers, as in the operator Cast.
 inline constexpr int64_t kOnnxFloat = 1, kOnnxInt32 = 6, kOnnxInt64 = 7;
 
-// A constant: weights, or what an operator wants as a tensor.
+// A constant: weights, or an operator's input that must be a tensor.
 struct OnnxTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -33,12 +32,12 @@ struct OnnxAttribute {
 
 struct OnnxNode {
   std::string op;
-  std::vector<std::string> inputs;  // "": an optional one that is left out
+  std::vector<std::string> inputs;  // "": an omitted optional input
   std::vector<std::string> outputs;
   std::vector<OnnxAttribute> attributes;
 };
 
-// An axis: its extent, or the name of one that is known with the data only.
+// An axis: its extent, or the name of an extent that depends on the data.
 using OnnxDim = std::variant<int64_t, std::string>;
 
 // An input or output of the graph.

@@ -73,7 +73,7 @@ void OnnxLayer::Result(const std::string& op, std::vector<std::string> inputs,
 }
 
 void OnnxLayer::Refuse(const std::string& why) const {
-  throw UsageError(fmt::format("layer '{}' of type {} cannot be said in ONNX: {}", layer_.name,
+  throw UsageError(fmt::format("layer '{}' of type {} cannot be exported to ONNX: {}", layer_.name,
                                layer_.type, why));
 }
 

@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-// The values that are the model's answer.
+// Returns the values that are the model's outputs.
 std::vector<int> HeadsOf(const Graph& graph) {
   std::vector<int> heads;
   const auto add = [&](int value) {
@@ -39,7 +39,7 @@ std::string NameOfOnlyHead(const Graph& graph) {
   return std::ranges::any_of(graph.layers(), is_of_numbers) ? "outputs" : "logits";
 }
 
-// The layers that lead to `values`, in their order.
+// Returns the layers that `values` depend on, in their order.
 std::vector<const GraphLayer*> LayersBefore(const Graph& graph, const std::vector<int>& values) {
   std::set<int> wanted(values.begin(), values.end());
   std::vector<const GraphLayer*> layers;
@@ -61,10 +61,10 @@ void RefuseUnknown(const std::vector<const GraphLayer*>& layers) {
   if (unknown.empty()) return;
   throw UsageError(fmt::format("no translation to ONNX for {} {}",
                                unknown.size() == 1 ? "layer" : "layers", fmt::join(unknown, ", ")),
-                   "a layer says its own in layers/<type>/<type>_onnx.cc");
+                   "a layer's translation is in layers/<type>/<type>_onnx.cc");
 }
 
-// Which axes follow the length of a sentence: those that differ between two lengths.
+// Finds the axes that depend on the length of a sentence: those that differ between two lengths.
 class Axes {
  public:
   explicit Axes(const Graph& graph) {
@@ -90,7 +90,7 @@ class Axes {
  private:
   static constexpr int64_t kBatch = 2, kLength = 5;
 
-  // Where all inputs are words; others have lengths of their own that must stay.
+  // True if all inputs are words; other inputs have lengths that must not change.
   static bool OfSentences(const Graph& graph) {
     return std::ranges::all_of(graph.inputs(),
                                [](const FieldSpec& field) { return field.dtype == DType::kI32; });
@@ -123,7 +123,7 @@ class Translation {
   }
 
   std::vector<OnnxGraph> AroundDecoder(const GraphLayer& layer, const OnnxDecoder& decoder) {
-    std::vector<int> made;  // by the encoder
+    std::vector<int> made;  // outputs of the encoder
     for (size_t i = 0; i < layer.inputs.size(); ++i) {
       const int value = layer.inputs[i];
       if (i == decoder.tokens || ValueAt(value).producer < 0) continue;
@@ -191,7 +191,7 @@ class Translation {
 
   const OnnxModel& model_;
   const Axes axes_;
-  std::vector<std::string> names_;  // of the values
+  std::vector<std::string> names_;  // of the graph's values
 };
 
 }  // namespace
@@ -205,7 +205,7 @@ std::vector<OnnxGraph> TranslateModel(const OnnxModel& model) {
     if (decoder.inputs.empty()) continue;
     if (heads.size() > 1 || layer->output != heads[0]) {
       throw UsageError(fmt::format(
-          "decoder '{}' cannot be said in ONNX: its scores are not the model's only answer",
+          "decoder '{}' cannot be exported to ONNX: its scores are not the model's only output",
           layer->name));
     }
     return Translation(model).AroundDecoder(*layer, decoder);

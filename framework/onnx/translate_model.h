@@ -1,10 +1,10 @@
-// A model in evaluation as ONNX graphs, by what its layers say of themselves (onnx_layer.h).
+// Translates a model in evaluation mode to ONNX graphs, with the layers' own translations (onnx_layer.h).
 //
-// What leads to the scores is translated: the first input of each loss or, without losses, of each metric, or else what
-// no layer reads.  Losses, metrics and labels are left out.  The one output is called "logits" ("outputs" where the
-// loss is mean_squared_error); of several, or where a layer is called so, each has the name of the layer that makes it.
-// Inputs have the names of the model's; axis 0 is "batch", of any size, and where all inputs are words, an axis that
-// follows the sentence's is "length".  Tokens are int64.
+// The layers that lead to the scores are translated: to the first input of each loss or, without losses, of each
+// metric, or else to the values that no layer reads.  Losses, metrics and labels are left out.  A single output is
+// called "logits" ("outputs" if the loss is mean_squared_error); several outputs, or one whose name a layer already
+// has, are named after the layers that compute them.  Inputs keep the model's names; axis 0 is "batch", of any size,
+// and if all inputs are words, an axis that follows the sentence's length is "length".  Tokens are int64.
 //
 // A model with a decoder becomes two graphs: the encoder, whose outputs are the decoder's inputs, and one step.
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace dtrain {
 
-// One graph; of a model with a decoder "encoder" and "decoder" (OnnxGraph::name ends so).  Throws UsageError that
-// names every layer without a translation.
+// Returns one graph or, for a model with a decoder, two, whose OnnxGraph::name ends in "encoder" and "decoder".  Throws
+// UsageError that names every layer without a translation.
 std::vector<OnnxGraph> TranslateModel(const OnnxModel& model);
 
 }  // namespace dtrain

@@ -40,10 +40,10 @@ void ReadBucket(Reader& reader, LinkModel& link) {
                          .Min(0)
                          .Help("rate while the token bucket is not empty; 0: unlimited");
   if (link.line_gbit_s > 0 && link.line_gbit_s < link.bandwidth_gbit_s) {
-    reader.Mistake("line_gbit_s",
-                   fmt::format("line rate {} is below the bandwidth {} ({})", link.line_gbit_s,
-                               link.bandwidth_gbit_s, reader.Line("bandwidth_gbit_s")),
-                   "", {"bandwidth_gbit_s"});
+    reader.AddError("line_gbit_s",
+                    fmt::format("line rate {} is below the bandwidth {} ({})", link.line_gbit_s,
+                                link.bandwidth_gbit_s, reader.Line("bandwidth_gbit_s")),
+                    "", {"bandwidth_gbit_s"});
   }
 }
 
@@ -83,11 +83,11 @@ void ReadSlowdown(Reader& reader, int workers, ClusterConfig& cluster) {
       reader.Numbers("slowdown", {1}).Above(0).Help(kSlowdownHint));
   const size_t factors = cluster.slowdown.size();
   if (factors == 0) {
-    reader.Mistake("slowdown", "slowdown names no factor", kSlowdownHint);
+    reader.AddError("slowdown", "slowdown names no factor", kSlowdownHint);
   } else if (reader.Has("workers") && !AreBlocks(factors, workers)) {
     const std::string them =
         fmt::format("{} ({})", Counted(workers, "worker"), reader.Line("workers"));
-    reader.Mistake("slowdown", NoBlocks(factors, them), kSlowdownHint, {"workers"});
+    reader.AddError("slowdown", NoBlocks(factors, them), kSlowdownHint, {"workers"});
   }
 }
 

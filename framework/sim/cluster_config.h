@@ -33,7 +33,7 @@ struct ClusterConfig {
   std::vector<double> SlowdownOf(int workers) const;
 };
 
-// Reads all keys of `cluster` but `workers`, which has been read.  Mistakes are noted at their
+// Reads all keys of `cluster` but `workers`, which has been read.  Errors are noted at their
 // keys.  `slowdown` is compared with `workers` only where the config gives them: otherwise a
 // launcher may still decide (SlowdownOf tells then).
 ClusterConfig ReadCluster(config::Reader& cluster, int workers);

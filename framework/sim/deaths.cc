@@ -28,17 +28,17 @@ Death ReadDeath(Reader& reader) {
   if (reader.Has("at_step") && !reader.Has("at_seconds")) {
     death.at_step =
         reader.Int("at_step", 1).Min(1).Help("the worker dies after completing this many steps");
-    if (node) reader.Mistake("at_step", "a node has no steps of its own", "at_seconds");
+    if (node) reader.AddError("at_step", "a node has no steps of its own", "at_seconds");
   } else {
     death.at_seconds =
         reader.Number("at_seconds", 0).Min(0).Required().Help("virtual time at which it dies");
   }
   if (reader.Has("node") && !node) {
-    reader.Mistake("node", "either a worker dies or a node", "give one of worker and node");
+    reader.AddError("node", "either a worker dies or a node", "give one of worker and node");
     reader.Int("node", 0);
   }
   if (reader.Has("at_step") && reader.Has("at_seconds")) {
-    reader.Mistake("at_step", "a death has one time", kWhenHint);
+    reader.AddError("at_step", "a death has one time", kWhenHint);
     reader.Int("at_step", 1);
   }
   return death;
@@ -91,43 +91,42 @@ std::vector<Rank> RanksOf(const Death& death, const Placement& placement, int pe
   return ranks;
 }
 
-std::vector<DeathMistake> CheckDeaths(const std::vector<Death>& deaths, const Placement& placement,
-                                      int per_node) {
+std::vector<DeathError> CheckDeaths(const std::vector<Death>& deaths, const Placement& placement,
+                                    int per_node) {
   std::set<Rank> with_servers;
   for (int server = 0; server < placement.servers; ++server) {
     with_servers.insert(placement.RankOf(placement.ServerId(server)));
   }
   std::set<Rank> dead;
-  std::vector<DeathMistake> mistakes;
+  std::vector<DeathError> errors;
   for (size_t i = 0; i < deaths.size(); ++i) {
     const Death& death = deaths[i];
     if (death.worker >= placement.workers) {
-      mistakes.push_back(
+      errors.push_back(
           {i, fmt::format("there is no worker {} among {}", death.worker, placement.workers),
            "workers are counted from 0"});
       continue;
     }
     const std::vector<Rank> ranks = RanksOf(death, placement, per_node);
     if (ranks.empty()) {
-      mistakes.push_back({i,
-                          fmt::format("there is no node {}: the run has {}, {} a node", death.node,
-                                      Counted(placement.ranks(), "rank"), per_node),
-                          "nodes are counted from 0, cluster.per_node ranks each"});
+      errors.push_back({i,
+                        fmt::format("there is no node {}: the run has {}, {} a node", death.node,
+                                    Counted(placement.ranks(), "rank"), per_node),
+                        "nodes are counted from 0, cluster.per_node ranks each"});
       continue;
     }
     for (const Rank rank : ranks) {
       if (with_servers.contains(rank)) {
-        mistakes.push_back(
-            {i, WithServer(death, placement, rank), "strategy.placement: dedicated"});
+        errors.push_back({i, WithServer(death, placement, rank), "strategy.placement: dedicated"});
         break;
       }
       dead.insert(rank);
     }
   }
-  if (mistakes.empty() && static_cast<int>(dead.size()) == placement.workers) {
-    mistakes.push_back({deaths.size() - 1, "no worker is left to go on", "let one live"});
+  if (errors.empty() && static_cast<int>(dead.size()) == placement.workers) {
+    errors.push_back({deaths.size() - 1, "no worker is left to go on", "let one live"});
   }
-  return mistakes;
+  return errors;
 }
 
 }  // namespace dtrain

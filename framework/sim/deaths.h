@@ -2,7 +2,7 @@
 //
 //   deaths: [{worker: 5, at_step: 100}, {node: 2, at_seconds: 12}]
 //
-// A node is what shares a network card, as everywhere in `cluster`.  What a rank has sent before it
+// A node is what shares a NIC, as everywhere in `cluster`.  What a rank has sent before it
 // dies arrives; what is on its way to it, or has not been read, is lost.
 #pragma once
 
@@ -27,16 +27,16 @@ struct Death {
   std::string Who() const;  // "worker 5"
 };
 
-// Reads the list.  Mistakes are noted at their keys.
+// Reads the list.  Errors are noted at their keys.
 std::vector<Death> ReadDeaths(config::Reader& cluster);
 
 // What is wrong with them for these actors, on nodes of so many ranks.
-struct DeathMistake {
+struct DeathError {
   size_t index = 0;  // in the list
   std::string what, hint;
 };
-std::vector<DeathMistake> CheckDeaths(const std::vector<Death>& deaths, const Placement& placement,
-                                      int per_node);
+std::vector<DeathError> CheckDeaths(const std::vector<Death>& deaths, const Placement& placement,
+                                    int per_node);
 
 // For runs of real processes: throws ConfigError where there are any.
 void RefuseDeaths(const std::vector<Death>& deaths);

@@ -27,16 +27,15 @@ Network::Network(EventQueue& events, const NetworkModel& model, int ranks, std::
       traffic_(ranks) {
   DT_CHECK(this->ranks() == ranks) << ranks << " ranks, but nodes of " << this->ranks();
   const int nodes = ranks == 0 ? 0 : *std::max_element(node_of_.begin(), node_of_.end()) + 1;
-  for (int node = 0; node < nodes; ++node) AddCards(model.between_nodes);
+  for (int node = 0; node < nodes; ++node) AddNics(model.between_nodes);
 }
 
-void Network::AddCards(const LinkModel& link) {
+void Network::AddNics(const LinkModel& link) {
   outgoing_.emplace_back(events_, link,
-                         Card::Listener{.begun = [this](Id id) { OnBegun(id); },
-                                        .passed = [this](Id id) { OnLeft(id); }});
+                         Nic::Listener{.begun = [this](Id id) { OnBegun(id); },
+                                       .passed = [this](Id id) { OnLeft(id); }});
   incoming_.emplace_back(
-      events_, link,
-      Card::Listener{.begun = [](Id) {}, .passed = [this](Id id) { OnArrived(id); }});
+      events_, link, Nic::Listener{.begun = [](Id) {}, .passed = [this](Id id) { OnArrived(id); }});
 }
 
 void Network::Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent) {
@@ -98,8 +97,8 @@ Nanos Network::ProcessorDone(Rank rank) {
   return processor_free_[rank];
 }
 
-Card::Flow Network::FlowOf(Rank from, Rank to) {
-  return (static_cast<Card::Flow>(from) << 32) | static_cast<Card::Flow>(to);
+Nic::Flow Network::FlowOf(Rank from, Rank to) {
+  return (static_cast<Nic::Flow>(from) << 32) | static_cast<Nic::Flow>(to);
 }
 
 void Network::Depart(Id id) {
@@ -138,7 +137,7 @@ void Network::OnLeft(Id id) {
   if (transfer.sent) Task(std::move(transfer.sent))();
 }
 
-// The incoming card is through with what may still be held up at the outgoing one.
+// The incoming NIC is through with what may still be held up at the outgoing one.
 void Network::OnArrived(Id id) {
   Transfer& transfer = transfers_[id];
   transfer.arrived = true;
@@ -172,8 +171,8 @@ void Network::Take(Id id) {
 void Network::Visit(StateVisitor& visitor) {
   DT_CHECK(in_flight_ == 0) << in_flight_ << " messages";
   DT_CHECK(delayed_.empty()) << "delays are not saved";
-  for (Card& card : outgoing_) card.Visit(visitor);
-  for (Card& card : incoming_) card.Visit(visitor);
+  for (Nic& nic : outgoing_) nic.Visit(visitor);
+  for (Nic& nic : incoming_) nic.Visit(visitor);
   visitor.Ints("processor_free", processor_free_);
   std::vector<int64_t> messages, copies;  // in any order: they are looked up
   for (const auto& [pair, count] : messages_of_) {
@@ -185,10 +184,10 @@ void Network::Visit(StateVisitor& visitor) {
   visitor.Ints("messages", messages);
   visitor.Ints("copies", copies);
   for (size_t i = 0; i + 1 < messages.size(); i += 2) {
-    messages_of_[static_cast<Card::Flow>(messages[i])] = messages[i + 1];
+    messages_of_[static_cast<Nic::Flow>(messages[i])] = messages[i + 1];
   }
   for (size_t i = 0; i + 1 < copies.size(); i += 2) {
-    copies_free_[static_cast<Card::Flow>(copies[i])] = std::bit_cast<double>(copies[i + 1]);
+    copies_free_[static_cast<Nic::Flow>(copies[i])] = std::bit_cast<double>(copies[i + 1]);
   }
 }
 

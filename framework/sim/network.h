@@ -1,13 +1,13 @@
-// Network: messages between ranks in virtual time, over shared network cards.
+// Network: messages between ranks in virtual time, over shared NICs.
 //
-// Each node has one card with an outgoing and an incoming direction (full duplex).  A message
+// Each node has one NIC with an outgoing and an incoming direction (full duplex).  A message
 // passes the sender's outgoing direction and, `latency` later, the receiver's incoming one, both at
 // the same time (cut-through): alone it takes latency + bytes / bandwidth.  W workers that push to
 // one server share its incoming direction, and its answers share the outgoing one.  Where a message
 // shares both it is delivered when the slower one is through; the share that it cannot use at the
 // faster one is lost to the others, as if windows adapted slowly.
 //
-// Messages between ranks of one node do not touch the card: each pair of ranks has the bandwidth of
+// Messages between ranks of one node do not touch the NIC: each pair of ranks has the bandwidth of
 // inside_node to itself.  A rank's message to itself arrives at once and counts as no traffic.
 // Between two ranks messages are delivered in the order of Send; otherwise no order is promised.
 #pragma once
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "framework/comm/transport.h"
-#include "framework/sim/card.h"
 #include "framework/sim/event_queue.h"
 #include "framework/sim/faults.h"
 #include "framework/sim/network_model.h"
+#include "framework/sim/nic.h"
 
 namespace dtrain {
 
@@ -60,7 +60,7 @@ class Network {
   Nanos incoming_busy(int node) const { return incoming_[node].busy(); }
 
  private:
-  using Id = Card::MessageId;
+  using Id = Nic::MessageId;
   // A pair of ranks some of whose messages are delayed.
   struct Delayed {
     std::unordered_map<int64_t, Nanos> by;  // by message
@@ -71,20 +71,20 @@ class Network {
     Rank from;
     Rank to;
     int64_t bytes;
-    double share;  // weight at the incoming card
-    Nanos left;    // when the last byte passed the outgoing card; -1: not yet
-    bool arrived;  // the incoming card is through
+    double share;  // weight at the incoming NIC
+    Nanos left;    // when the last byte passed the outgoing NIC; -1: not yet
+    bool arrived;  // the incoming NIC is through
     Nanos delay;   // behind that
     Task delivered;
     Task sent;
   };
 
-  void AddCards(const LinkModel& link);
+  void AddNics(const LinkModel& link);
   Id Store(Transfer transfer);
   double NextShare(Rank from, Rank to);
   Nanos ProcessorDone(Rank rank);
-  static Card::Flow FlowOf(Rank from, Rank to);
-  static Card::Flow FlowOf(const Transfer& transfer) { return FlowOf(transfer.from, transfer.to); }
+  static Nic::Flow FlowOf(Rank from, Rank to);
+  static Nic::Flow FlowOf(const Transfer& transfer) { return FlowOf(transfer.from, transfer.to); }
   Nanos NextDelay(Rank from, Rank to);
   void Depart(Id id);
   void CopyInside(Id id);
@@ -102,12 +102,12 @@ class Network {
   Nanos latency_inside_;
   Nanos overhead_;
   std::vector<int> node_of_;
-  std::deque<Card> outgoing_;  // by node; cards stay where they are
-  std::deque<Card> incoming_;
-  std::vector<Nanos> processor_free_;                    // by rank
-  std::unordered_map<Card::Flow, double> copies_free_;   // by pair of a node: when the last is done
-  std::unordered_map<Card::Flow, int64_t> messages_of_;  // by pair of ranks, where shares differ
-  std::unordered_map<Card::Flow, Delayed> delayed_;      // by pair of ranks
+  std::deque<Nic> outgoing_;  // by node; NICs stay where they are
+  std::deque<Nic> incoming_;
+  std::vector<Nanos> processor_free_;                   // by rank
+  std::unordered_map<Nic::Flow, double> copies_free_;   // by pair of a node: when the last is done
+  std::unordered_map<Nic::Flow, int64_t> messages_of_;  // by pair of ranks, where shares differ
+  std::unordered_map<Nic::Flow, Delayed> delayed_;      // by pair of ranks
   std::vector<Transfer> transfers_;
   std::vector<Id> free_;
   std::vector<Traffic> traffic_;

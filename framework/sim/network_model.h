@@ -12,7 +12,7 @@
 namespace dtrain {
 
 // One class of link.  In t seconds it passes min(line t, bucket + bandwidth t) bytes when it was
-// idle long enough for a full bucket: a token bucket, as Linux's tc-tbf shapes a card.
+// idle long enough for a full bucket: a token bucket, as Linux's tc-tbf shapes a NIC.
 struct LinkModel {
   double bandwidth_gbit_s = 10;  // of payload, in the long run
   double latency_us = 50;        // from the first byte sent to the first byte there
@@ -27,8 +27,8 @@ struct LinkModel {
 
 struct NetworkModel {
   enum class Queue {
-    kFifo,  // one message at a time, in the order of arrival at the card
-    kFair,  // all pairs of ranks that have messages there share the card, as TCP streams do
+    kFifo,  // one message at a time, in the order of arrival at the NIC
+    kFair,  // all pairs of ranks that have messages there share the NIC, as TCP streams do
   };
 
   LinkModel between_nodes;

@@ -21,12 +21,12 @@ double JitterFactor(double relative_deviation, uint64_t seed, int worker, int64_
 // Whether an event of this probability happens; independent of the jitter.
 bool PausesIn(double probability, uint64_t seed, int worker, int64_t step);
 
-// StreamShare: the weight with which a message shares the receiver's card with others.
+// StreamShare: the weight with which a message shares the receiver's NIC with others.
 //
-// TCP streams of several senders that meet at a card do not share it evenly: those that were there
+// TCP streams of several senders that meet at a NIC do not share it evenly: those that were there
 // first have large windows, losses strike by chance, and while a message lasts this changes little.
 // So each message has a weight of its own, log-normal and independent of the others', and gets its
-// weight's part of the card.  Streams that leave one host share its card evenly: their sender's
+// weight's part of the NIC.  Streams that leave one host share its NIC evenly: their sender's
 // queue takes turns (measured: servers' answers to seven workers end together).  `share_deviation`
 // of cluster.network is its relative deviation; `dtrain bench link --incast` measures it.
 //

@@ -99,7 +99,7 @@ class Replayer {
   GradientSource& source_;
   const NoClock clock_;
   BlobPools pools_;
-  const Piece initial_;
+  const VectorSlice initial_;
   std::vector<HeldChannel*> boxes_;
   std::deque<Part> parts_;  // by actor; they stay where they are
 };
@@ -127,12 +127,12 @@ void Replayer::AddActor(ActorId actor) {
   part.channel = channel.get();
   boxes_.push_back(part.channel);
   part.times = std::make_unique<LoggedTimes>(part.events);
-  RankSeams seams{.clock = &clock_,
-                  .event_times = part.times.get(),
-                  .pools = &pools_,
-                  .channel = std::move(channel),
-                  .weights = initial_};
-  part.rank = std::make_unique<RankParts>(spec_, actor, std::move(seams));
+  RankDependencies dependencies{.clock = &clock_,
+                                .event_times = part.times.get(),
+                                .pools = &pools_,
+                                .channel = std::move(channel),
+                                .weights = initial_};
+  part.rank = std::make_unique<RankParts>(spec_, actor, std::move(dependencies));
 }
 
 std::vector<float> Replayer::Run() {
@@ -174,7 +174,7 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kTimer:
       return part.rank->driver.FireTimer(static_cast<int>(event.value));
     case EventKind::kQuiet:
-      part.rank->driver.TellQuiescent({event.value, event.last});
+      part.rank->driver.NotifyQuiescent({event.value, event.last});
       return true;
     case EventKind::kTime:  // the event before it did not ask for it
       return false;
@@ -188,7 +188,7 @@ bool Replayer::ComputeStep(Part& part, Nanos compute) {
   source_.Begin(driver.worker(), part.steps++, driver.weights(), driver.gradients());
   StepReport report = source_.End(driver.worker());
   report.compute = compute;
-  driver.ReadyLast(spec_.pieces.ranges.back(), report);
+  driver.ReadyLast(spec_.layer_gradients.ranges.back(), report);
   return true;
 }
 

@@ -13,9 +13,9 @@ constexpr int64_t kEntriesBytes = 8;  // of a sparse vector: how many
 int64_t BytesOf(const Envelope& envelope) {
   const int64_t header =
       kHeaderBytes + static_cast<int64_t>(envelope.message.words.size() * sizeof(int64_t));
-  if (!envelope.piece) return header;
-  const int64_t entries = envelope.piece->sparse() ? kEntriesBytes : 0;
-  return header + kRangeBytes + entries + envelope.piece->bytes();
+  if (!envelope.slice) return header;
+  const int64_t entries = envelope.slice->sparse() ? kEntriesBytes : 0;
+  return header + kRangeBytes + entries + envelope.slice->bytes();
 }
 
 }  // namespace

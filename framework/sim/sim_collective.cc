@@ -15,7 +15,7 @@ class SimReductions::End : public Collective {
   std::string name() const override { return "sim"; }
   int64_t Start(std::span<float> data) override { return StartRounded(data, {}); }
   int64_t StartRounded(std::span<float> data, const Rounding& rounding) override {
-    const Traffic moved = all_.price_.TrafficOf(rank_, FloatsOnTheWay(data, rounding));
+    const Traffic moved = all_.cost_.TrafficOf(rank_, FloatsOnTheWay(data, rounding));
     traffic_.bytes_sent += moved.bytes_sent;
     traffic_.bytes_received += moved.bytes_received;
     traffic_.messages += moved.messages;
@@ -34,10 +34,10 @@ class SimReductions::End : public Collective {
   Traffic traffic_;
 };
 
-SimReductions::SimReductions(EventQueue& events, CollectivePrice price, int ranks, bool overlap,
+SimReductions::SimReductions(EventQueue& events, CollectiveCost cost, int ranks, bool overlap,
                              std::function<void(Rank)> wake)
     : events_(events),
-      price_(std::move(price)),
+      cost_(std::move(cost)),
       ranks_(ranks),
       overlap_(overlap),
       wake_(std::move(wake)) {}
@@ -81,7 +81,7 @@ void SimReductions::BeginThoseThatAreThere() {
     if (running_ > 0 && !overlap_) return;
     const Reduction& next = waiting_[running_];
     const int64_t n = FloatsOnTheWay(next.parts[0], next.roundings[0]);
-    last_end_ = std::max(events_.now() + price_.Of(n), last_end_ + price_.Interval(n));
+    last_end_ = std::max(events_.now() + cost_.Of(n), last_end_ + cost_.Interval(n));
     ++running_;
     events_.At(last_end_, [this] { Finish(); });
   }

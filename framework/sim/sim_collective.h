@@ -1,4 +1,4 @@
-// SimReductions: all-reduce in virtual time, priced as a whole (collective_price.h).
+// SimReductions: all-reduce in virtual time, charged as a whole (collective_cost.h).
 //
 // A reduction begins when every rank has started it and the one before is done - or, where they
 // overlap, when every rank has started it - and takes what its plan costs; all ranks are done at the
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
-#include "framework/sim/collective_price.h"
+#include "framework/sim/collective_cost.h"
 #include "framework/sim/event_queue.h"
 
 namespace dtrain {
@@ -20,7 +20,7 @@ namespace dtrain {
 class SimReductions {
  public:
   // `wake(rank)`: a reduction of that rank is done.  `overlap`: of reductions.
-  SimReductions(EventQueue& events, CollectivePrice price, int ranks, bool overlap,
+  SimReductions(EventQueue& events, CollectiveCost cost, int ranks, bool overlap,
                 std::function<void(Rank)> wake);
 
   // Sums of 16 bits are wanted as well.  They are made by the real collective of all ranks, over a transport
@@ -45,7 +45,7 @@ class SimReductions {
   void Finish();
 
   EventQueue& events_;
-  CollectivePrice price_;
+  CollectiveCost cost_;
   const int ranks_;
   const bool overlap_;
   std::function<void(Rank)> wake_;

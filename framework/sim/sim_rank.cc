@@ -46,11 +46,11 @@ StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step) {
 }
 
 SimRank::SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events,
-                 const ComputeModel& compute, RankSeams seams)
+                 const ComputeModel& compute, RankDependencies dependencies)
     : setup_(setup),
       events_(events),
       compute_(compute),
-      parts_(setup.exchange, rank, std::move(seams)) {
+      parts_(setup.exchange, rank, std::move(dependencies)) {
   worker_.steps = setup.first_step;
   SupposeSamples();
   const bool ended = quiescence().reached() || setup.exchange.start.over;
@@ -144,10 +144,11 @@ void SimRank::ComputeStep() {
   const StepTiming timing = compute_.Step(worker, worker_.steps, report_.samples);
   worker_.compute += timing.end;
   report_.compute = compute_time_ = timing.end;
-  const size_t last = setup_.exchange.pieces.ranges.size() - 1;
+  const size_t last = setup_.exchange.layer_gradients.ranges.size() - 1;
   // Only a collective has something to do before the end.
-  for (size_t piece = setup_.exchange.placement().servers > 0 ? last : 0; piece < last; ++piece) {
-    events_.After(timing.ready[piece], [this, piece] { Announce(piece); });
+  for (size_t gradient = setup_.exchange.placement().servers > 0 ? last : 0; gradient < last;
+       ++gradient) {
+    events_.After(timing.ready[gradient], [this, gradient] { Announce(gradient); });
   }
   events_.After(timing.end, [this, last] { Announce(last); });
 }
@@ -158,12 +159,12 @@ void SimRank::EndCompute() {
   report_.compute = compute_time_;
 }
 
-void SimRank::Announce(size_t piece) {
+void SimRank::Announce(size_t gradient) {
   if (stopped_until_ > events_.now() || !unannounced_.empty()) {
-    unannounced_.push_back(piece);
+    unannounced_.push_back(gradient);
     events_.At(stopped_until_, [this] { AnnounceLate(); });
   } else if (!parts_.driver.died()) {
-    AnnounceNow(piece);
+    AnnounceNow(gradient);
   }
 }
 
@@ -173,14 +174,14 @@ void SimRank::AnnounceLate() {
     events_.At(stopped_until_, [this] { AnnounceLate(); });
     return;
   }
-  for (const size_t piece : std::exchange(unannounced_, {})) {
-    if (!parts_.driver.died()) AnnounceNow(piece);
+  for (const size_t gradient : std::exchange(unannounced_, {})) {
+    if (!parts_.driver.died()) AnnounceNow(gradient);
   }
 }
 
-void SimRank::AnnounceNow(size_t piece) {
+void SimRank::AnnounceNow(size_t gradient) {
   EndCompute();
-  const Range range = setup_.exchange.pieces.ranges[piece];
+  const Range range = setup_.exchange.layer_gradients.ranges[gradient];
   if (parts_.driver.IsLast(range)) {
     computed_ = events_.now();
     parts_.driver.ReadyLast(range, report_);
@@ -251,7 +252,7 @@ void SimRank::Visit(StateVisitor& visitor) {
   Nanos asked = waits ? asked_ : kNotYet;
   visitor.Int("asked", asked);
   if (asked != kNotYet) asked_ = asked;
-  parts_.quiescence.VisitTold(visitor);
+  parts_.quiescence.VisitProgress(visitor);
   VisitCounts(visitor);
 }
 

@@ -25,9 +25,9 @@ class VirtualClock : public Clock {
 
 class SimRank {
  public:
-  // Everything but the seams outlives the rank, whose clock is that of the events.
+  // Everything but the dependencies outlives the rank, whose clock is that of the events.
   SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events, const ComputeModel& compute,
-          RankSeams seams);
+          RankDependencies dependencies);
   // Waits for a step that the source computes: it writes into this rank's memory.
   ~SimRank();
 
@@ -71,9 +71,9 @@ class SimRank {
   void BeginStep();
   void ComputeStep();
   void EndCompute();
-  void Announce(size_t piece);
+  void Announce(size_t gradient);
   void AnnounceLate();
-  void AnnounceNow(size_t piece);
+  void AnnounceNow(size_t gradient);
   void FinishStep();
 
   const SimulationSetup& setup_;
@@ -95,7 +95,7 @@ class SimRank {
   Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
   Nanos stopped_until_ = 0;
-  std::vector<size_t> unannounced_;  // pieces that became ready while it was stopped
+  std::vector<size_t> unannounced_;  // layers' gradients that became ready while it was stopped
   StepReport report_;                // of the step that is computed, once it is
   bool computing_ = false;           // the source is at it
   Nanos compute_time_ = 0;           // of that step

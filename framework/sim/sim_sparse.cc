@@ -31,7 +31,7 @@ class SimSparseSums::End : public SparseCollective {
  public:
   End(SimSparseSums& all, Rank rank) : all_(all), rank_(rank) {}
 
-  std::string name() const override { return all_.price_.collective(); }
+  std::string name() const override { return all_.cost_.collective(); }
   int64_t Start(int unit, int64_t n, int64_t k, SparseEntries mine) override {
     return all_.Start(rank_, next_++, {.unit = unit, .n = n, .k = k, .mine = {}}, mine);
   }
@@ -47,7 +47,7 @@ class SimSparseSums::End : public SparseCollective {
   }
   Collective::Traffic traffic() const override {
     if (!ghosts()) return real().traffic();
-    const SparsePrice::Moved& moved = all_.moved_by_ghosts_;
+    const SparseCost::Moved& moved = all_.moved_by_ghosts_;
     return {.bytes_sent = std::llround(moved.bytes_sent),
             .bytes_received = std::llround(moved.bytes_sent),
             .messages = std::llround(moved.messages),
@@ -79,15 +79,15 @@ class SimSparseSums::End : public SparseCollective {
   int64_t next_ = 0;  // ticket
 };
 
-SimSparseSums::SimSparseSums(EventQueue& events, SparsePrice price, Kind kind,
+SimSparseSums::SimSparseSums(EventQueue& events, SparseCost cost, Kind kind,
                              std::function<void(Rank)> wake, const std::vector<int>& node_of)
-    : events_(events), price_(std::move(price)), ranks_(price_.ranks()), wake_(std::move(wake)) {
+    : events_(events), cost_(std::move(cost)), ranks_(cost_.ranks()), wake_(std::move(wake)) {
   if (kind == Kind::kGhosts) return;
   LocalWorld world(ranks_);
   for (Rank rank = 0; rank < ranks_; ++rank) {
     transports_.push_back(world.Connect(rank));
     real_.push_back(
-        MakeSparseCollective(price_.collective(), *transports_.back(), {.node_of = node_of}));
+        MakeSparseCollective(cost_.collective(), *transports_.back(), {.node_of = node_of}));
   }
 }
 
@@ -116,7 +116,7 @@ int64_t SimSparseSums::Start(Rank rank, int64_t ticket, const Waiting& sum, Spar
 void SimSparseSums::BeginIfAllAreThere() {
   if (running_ || waiting_.empty() || waiting_[0].started < ranks_) return;
   running_ = true;
-  events_.After(price_.Of(LoadOf(waiting_[0])), [this] { Finish(); });
+  events_.After(cost_.Of(LoadOf(waiting_[0])), [this] { Finish(); });
 }
 
 SparseLoad SimSparseSums::LoadOf(const Waiting& sum) const {
@@ -157,10 +157,10 @@ void SimSparseSums::SumNumbers(const Waiting& sum) {
 
 SparseCollective::Sum SimSparseSums::GhostOf(const Waiting& sum) const {
   const int64_t entries = EntriesOf(sum.mine);
-  if (price_.collective() == "gather") return {.parts = sum.mine, .returned = {}};
+  if (cost_.collective() == "gather") return {.parts = sum.mine, .returned = {}};
   const int64_t kept = std::min(sum.k, entries);
   SparseCollective::Sum ghost{.parts = {}, .returned = GhostEntries((entries - kept) / ranks_)};
-  const int parts = price_.collective() == "gtopk" ? 1 : ranks_;
+  const int parts = cost_.collective() == "gtopk" ? 1 : ranks_;
   for (int part = 0; part < parts; ++part) {
     ghost.parts.push_back(GhostEntries(SplitEvenly({0, kept}, parts, part).size()));
   }
@@ -168,7 +168,7 @@ SparseCollective::Sum SimSparseSums::GhostOf(const Waiting& sum) const {
 }
 
 void SimSparseSums::CountGhost(const SparseLoad& load) {
-  const SparsePrice::Moved moved = price_.MovedBy(load);
+  const SparseCost::Moved moved = cost_.MovedBy(load);
   moved_by_ghosts_.bytes_sent += moved.bytes_sent;
   moved_by_ghosts_.bytes_inside += moved.bytes_inside;
   moved_by_ghosts_.messages += moved.messages;

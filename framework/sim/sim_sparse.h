@@ -1,4 +1,4 @@
-// SimSparseSums: sums of sparse selections in virtual time, priced as a whole (sparse_price.h).
+// SimSparseSums: sums of sparse selections in virtual time, charged as a whole (sparse_cost.h).
 //
 // A sum begins when every rank has started it and the one before is done, and takes what it costs; all
 // ranks are done at the same time.  Numbers are summed by the real collectives of all ranks, in this
@@ -15,7 +15,7 @@
 
 #include "framework/comm/sparse_collective.h"
 #include "framework/sim/event_queue.h"
-#include "framework/sim/sparse_price.h"
+#include "framework/sim/sparse_cost.h"
 
 namespace dtrain {
 
@@ -25,7 +25,7 @@ class SimSparseSums {
 
   // `wake(rank)`: a sum of that rank is done.  `node_of`: of each rank, for the bytes inside nodes of
   // numbers; empty where nobody counts them.
-  SimSparseSums(EventQueue& events, SparsePrice price, Kind kind, std::function<void(Rank)> wake,
+  SimSparseSums(EventQueue& events, SparseCost cost, Kind kind, std::function<void(Rank)> wake,
                 const std::vector<int>& node_of = {});
 
   // The end of rank `rank`; all live as long as this.
@@ -56,7 +56,7 @@ class SimSparseSums {
   void ReleaseGhost(int64_t ticket);
 
   EventQueue& events_;
-  SparsePrice price_;
+  SparseCost cost_;
   const int ranks_;
   std::function<void(Rank)> wake_;
   std::map<int, int64_t> calls_;  // of each unit
@@ -68,8 +68,8 @@ class SimSparseSums {
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<std::unique_ptr<SparseCollective>> real_;
 
-  std::deque<Ghost> ghosts_;            // from ticket done_ - its size on
-  SparsePrice::Moved moved_by_ghosts_;  // a rank's
+  std::deque<Ghost> ghosts_;           // from ticket done_ - its size on
+  SparseCost::Moved moved_by_ghosts_;  // a rank's
 };
 
 }  // namespace dtrain

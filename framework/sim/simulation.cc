@@ -6,7 +6,7 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
-#include "framework/sim/collective_price.h"
+#include "framework/sim/collective_cost.h"
 #include "framework/sim/event_queue.h"
 #include "framework/sim/network.h"
 #include "framework/sim/sim_channel.h"
@@ -30,44 +30,44 @@ SimulationSetup Completed(SimulationSetup setup) {
   return setup;
 }
 
-CollectivePrice PriceOfSums(const SimulationSetup& setup) {
+CollectiveCost CostOfAllReduce(const SimulationSetup& setup) {
   const ExchangeSpec& spec = setup.exchange;
   return {spec.collective, spec.placement().ranks(), setup.cluster.network,
           1 / setup.cluster.memory_gbyte_s, spec.collective_options()};
 }
 
-SparsePrice PriceOfSelections(const SimulationSetup& setup) {
+SparseCost CostOfSparseAllReduce(const SimulationSetup& setup) {
   const ExchangeSpec& spec = setup.exchange;
   return {spec.actors.compress.exchange, spec.placement().ranks(), setup.cluster.network,
           1 / setup.cluster.memory_gbyte_s, spec.rank_nodes};
 }
 
 ReduceTime TimeOfSums(const SimulationSetup& setup) {
-  return [price = PriceOfSums(setup)](int64_t bytes) {
-    return ToSeconds(price.Of(bytes / static_cast<int64_t>(sizeof(float))));
+  return [cost = CostOfAllReduce(setup)](int64_t bytes) {
+    return ToSeconds(cost.Of(bytes / static_cast<int64_t>(sizeof(float))));
   };
 }
 
 // Half as long, with the residual and the rounding.
 ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& compute) {
   return
-      [price = PriceOfSums(setup),
+      [cost = CostOfAllReduce(setup),
        vectors = 1 + setup.exchange.actors.compress.compressor->passes(), compute](int64_t bytes) {
         const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
-        return ToSeconds(price.Of((n + 1) / 2) + compute.VectorTime(vectors * bytes));
+        return ToSeconds(cost.Of((n + 1) / 2) + compute.VectorTime(vectors * bytes));
       };
 }
 
 // With what the exchange thread does before and behind: the residual, the selection, the sum.
 ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& compute) {
   const CompressConfig& compress = setup.exchange.actors.compress;
-  std::function<Nanos(int64_t)> sum = [price = PriceOfSelections(setup),
+  std::function<Nanos(int64_t)> sum = [cost = CostOfSparseAllReduce(setup),
                                        density = compress.density](int64_t n) {
     const auto k = static_cast<double>(n == 0 ? 0 : EntriesAsked(density, n));
-    return price.Of({.entries = k, .k = k});
+    return cost.Of({.entries = k, .k = k});
   };
   if (compress.PaysDense(compress.density, setup.exchange.placement().workers)) {
-    sum = [price = PriceOfSums(setup)](int64_t n) { return price.Of(n); };
+    sum = [cost = CostOfAllReduce(setup)](int64_t n) { return cost.Of(n); };
   }
   return [sum, vectors = 2 + compress.compressor->passes(), compute](int64_t bytes) {
     const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
@@ -77,7 +77,7 @@ ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& co
 
 }  // namespace
 
-GradientPieces TimedPieces(const SimulationSetup& given) {
+LayerGradients TimedLayerGradients(const SimulationSetup& given) {
   const SimulationSetup setup = Completed(given);
   const ExchangeSpec& spec = setup.exchange;
   const int workers = spec.placement().workers;
@@ -85,24 +85,26 @@ GradientPieces TimedPieces(const SimulationSetup& given) {
   for (int worker = 0; worker < workers; ++worker) {
     samples.push_back(SampleCounts(spec, worker, 0).samples);
   }
-  GradientPieces pieces = spec.pieces;
-  pieces.ready = UsualReady(setup.cluster, setup.profile, samples);
+  LayerGradients layer_gradients = spec.layer_gradients;
+  layer_gradients.ready = UsualReady(setup.cluster, setup.profile, samples);
   // Workers that clip their own gradient send nothing before the whole of it is there.
   if (spec.actors.compress.clip_norm > 0) {
-    std::fill(pieces.ready.begin(), pieces.ready.end(), pieces.ready.back());
+    std::fill(layer_gradients.ready.begin(), layer_gradients.ready.end(),
+              layer_gradients.ready.back());
   }
   const ComputeModel compute(setup.cluster, setup.profile, workers, setup.seed);
-  pieces.reduce_seconds = workers == 1                     ? ReduceTime([](int64_t) { return 0.0; })
-                          : spec.actors.compress.rounds()  ? TimeOfRoundedSums(setup, compute)
-                          : spec.actors.compress.selects() ? TimeOfSelections(setup, compute)
-                                                           : TimeOfSums(setup);
-  return pieces;
+  layer_gradients.reduce_seconds =
+      workers == 1                     ? ReduceTime([](int64_t) { return 0.0; })
+      : spec.actors.compress.rounds()  ? TimeOfRoundedSums(setup, compute)
+      : spec.actors.compress.selects() ? TimeOfSelections(setup, compute)
+                                       : TimeOfSums(setup);
+  return layer_gradients;
 }
 
 struct Simulation::World {
   explicit World(const SimulationSetup& given);
 
-  void AddRank(Rank rank, const Piece& initial);
+  void AddRank(Rank rank, const VectorSlice& initial);
   void Visit(StateVisitor& visitor);
   void RankAtBoundary();
   void ExpectFaults();
@@ -138,21 +140,22 @@ Simulation::World::World(const SimulationSetup& given)
   const int size = spec.placement().ranks();
   const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
   if (spec.placement().servers == 0 && size > 1) {
-    reductions = std::make_unique<SimReductions>(events, PriceOfSums(setup), size,
+    reductions = std::make_unique<SimReductions>(events, CostOfAllReduce(setup), size,
                                                  spec.overlap_buckets, wake);
     if (spec.actors.compress.rounds()) {
       if (!spec.ghost) reductions->AddRounded(spec.collective, spec.collective_options());
     } else if (spec.actors.compress.on()) {
       selections = std::make_unique<SimSparseSums>(
-          events, PriceOfSelections(setup),
+          events, CostOfSparseAllReduce(setup),
           spec.ghost ? SimSparseSums::Kind::kGhosts : SimSparseSums::Kind::kNumbers, wake,
           spec.rank_nodes);
     }
   }
-  Piece initial;
+  VectorSlice initial;
   if (!spec.ghost) initial = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   for (Rank rank = 0; rank < size; ++rank) AddRank(rank, initial);
-  if (spec.study != nullptr) spec.study->BeginBehind(ranks[spec.study->worker()]->worker().steps);
+  if (spec.statistics != nullptr)
+    spec.statistics->BeginBehind(ranks[spec.statistics->worker()]->worker().steps);
   for (const Death& death : setup.cluster.deaths) {
     if (death.at_step == Death::kNone) continue;
     ranks[death.worker]->DieBehind(death.at_step, [this, &death] { Kill(death); });
@@ -182,7 +185,7 @@ void Simulation::World::Kill(const Death& death) {
 }
 
 // Where it goes on: the time before the rank is made, the rank's own when its step has begun.
-void Simulation::World::AddRank(Rank rank, const Piece& initial) {
+void Simulation::World::AddRank(Rank rank, const VectorSlice& initial) {
   static const StateRecord kNothing;
   const ExchangeSpec& spec = setup.exchange;
   StatePlayer saved(setup.hosts == nullptr ? kNothing : setup.hosts->at(rank));
@@ -190,14 +193,14 @@ void Simulation::World::AddRank(Rank rank, const Piece& initial) {
   const auto wake = [this](Rank to) { ranks[to]->Wake(); };
   auto channel = std::make_unique<SimChannel>(rank, network, boxes, wake);
   boxes.push_back(channel.get());
-  RankSeams seams{.clock = &clock,
-                  .pools = spec.ghost ? nullptr : &pools,
-                  .channel = std::move(channel),
-                  .collective = reductions ? reductions->Connect(rank) : nullptr,
-                  .sparse = selections ? selections->Connect(rank) : nullptr,
-                  .weights = initial,
-                  .timeline_events = kTimelineEvents / spec.placement().ranks()};
-  ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(seams)));
+  RankDependencies dependencies{.clock = &clock,
+                                .pools = spec.ghost ? nullptr : &pools,
+                                .channel = std::move(channel),
+                                .collective = reductions ? reductions->Connect(rank) : nullptr,
+                                .sparse = selections ? selections->Connect(rank) : nullptr,
+                                .weights = initial,
+                                .timeline_events = kTimelineEvents / spec.placement().ranks()};
+  ranks.push_back(std::make_unique<SimRank>(setup, rank, events, compute, std::move(dependencies)));
   ranks.back()->on_boundary = [this] { RankAtBoundary(); };
   if (setup.hosts == nullptr) return;
   ranks.back()->Visit(saved);
@@ -295,9 +298,9 @@ double Simulation::World::Loss() const {
     return sum / static_cast<double>(std::max<int64_t>(samples, 1));
   };
   const StepOutcome& outcome = ranks[0]->driver().outcome();
-  const Quiescence::Told& told = ranks[0]->quiescence().told();
+  const Quiescence::Progress& progress = ranks[0]->quiescence().progress();
   return setup.exchange.synchronous() ? mean(outcome.loss_sum, outcome.samples)
-                                      : mean(told.loss_sum, told.samples);
+                                      : mean(progress.loss_sum, progress.samples);
 }
 
 Simulation::Simulation(const SimulationSetup& setup) : world_(std::make_unique<World>(setup)) {}

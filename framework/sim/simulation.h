@@ -101,9 +101,9 @@ struct SimulationResult {
 // What a worker would report of its `step`-th mini-batch, where nothing is computed.
 StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step);
 
-// The exchange's pieces with the times that a planner would measure in this cluster: of a usual step
+// The exchange's layers' gradients with the times that a planner would measure in this cluster: of a usual step
 // (no jitter, no pauses) of the slowest worker, and T(M) of the collective on this network.
-GradientPieces TimedPieces(const SimulationSetup& setup);
+LayerGradients TimedLayerGradients(const SimulationSetup& setup);
 
 class Simulation {
  public:

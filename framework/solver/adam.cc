@@ -1,5 +1,5 @@
-// Adam (Kingma and Ba 2015, algorithm 1) and AdamW (Loshchilov and Hutter 2019, algorithm 2), with
-// PyTorch's meaning of the words (torch.optim.Adam and AdamW, amsgrad off).  Step t = 1, 2, ...:
+// Adam (Kingma and Ba 2015, algorithm 1) and AdamW (Loshchilov and Hutter 2019, algorithm 2), with PyTorch's
+// definitions (torch.optim.Adam and AdamW, amsgrad off).  Step t = 1, 2, ...:
 //
 //   g = gradient_scale * gradient              adam:  g = g + weight_decay * w
 //                                              adamw: w = w - lr * weight_decay * w
@@ -7,8 +7,7 @@
 //   v = beta2 * v + (1 - beta2) * g^2          exp_avg_sq
 //   w = w - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 //
-// t counts the updates that these weights have had (UpdateArgs::updates), whoever made them: all
-// workers together, or a server.
+// t counts all updates of these weights (UpdateArgs::updates), be they made by all workers together or by a server.
 #include <cmath>
 
 #include "framework/core/check.h"

@@ -1,6 +1,5 @@
-// What solvers do with one element, for the CPU's loops (loops_isa.cc) and a GPU's alike: one formula,
-// so that the same arithmetic gives the same bits.  Functions are static, since the CPU's loops are
-// compiled once per instruction set.
+// The solvers' arithmetic on one element, shared by the CPU's loops (loops_isa.cc) and a GPU's: one formula gives the
+// same bits on both.  The functions are static, since the CPU's loops are compiled once per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ DT_DEVICE static inline uint32_t NotFinite(float x) {
   return (__builtin_bit_cast(uint32_t, x) & kExponent) == kExponent ? 1u : 0u;
 }
 
-// The new weight; moves `velocity` along.
+// Returns the new weight; updates `velocity`.
 template <bool kMomentum, bool kNesterov>
 DT_DEVICE static inline float SgdElement(const SgdStep& step, float gradient, float w,
                                          float& velocity) {
@@ -27,7 +26,7 @@ DT_DEVICE static inline float SgdElement(const SgdStep& step, float gradient, fl
   return w - step.lr * direction;
 }
 
-// The same; `mean` and `square` are Adam's m and v.
+// Returns the new weight; `mean` and `square` are Adam's m and v.
 DT_DEVICE static inline float AdamElement(const AdamStep& step, float gradient, float w,
                                           float& mean, float& square) {
   const float g = step.gradient_scale * gradient + step.weight_decay * w;
@@ -37,7 +36,7 @@ DT_DEVICE static inline float AdamElement(const AdamStep& step, float gradient, 
   return step.keep_weights * w - step.step_size * (mean / root);
 }
 
-// The same; `square` is RMSprop's v, `velocity` its b.
+// Returns the new weight; `square` is RMSprop's v, `velocity` its b.
 template <bool kMomentum>
 DT_DEVICE static inline float RmsPropElement(const RmsPropStep& step, float gradient, float w,
                                              float& square, float& velocity) {

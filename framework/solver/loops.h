@@ -1,6 +1,5 @@
-// The solver's passes over memory, compiled once per instruction set (loops_isa.cc).  Elementwise,
-// or with a fixed order of additions, and without fused multiply-add: every set gives the same
-// bits.
+// The solver's passes over memory, compiled once per instruction set (loops_isa.cc).  They are elementwise, or add in a
+// fixed order, without fused multiply-add, so every set gives the same bits.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +14,13 @@ struct SgdStep {
   friend bool operator==(const SgdStep&, const SgdStep&) = default;
 };
 
-// One SGD step (sgd.cc has the formulas).  velocity is null without momentum; w_out may be w_in.
-// False when a w_out is NaN or infinite.
+// One SGD step (formulas in sgd.cc).  velocity is null without momentum; w_out may be w_in.  Returns false if a w_out
+// is NaN or infinite.
 DTRAIN_ISA_DECLARE(bool, SgdLoop,
                    (const SgdStep& step, int64_t count, const float* gradient, const float* w_in,
                     float* w_out, float* velocity))
 
-// What a step of Adam multiplies by (adam.cc has the formulas).
+// The coefficients of a step of Adam (formulas in adam.cc).
 struct AdamStep {
   float gradient_scale, weight_decay, keep_weights, beta1, beta2, take1, take2;
   float step_size;   // lr / (1 - beta1^t)
@@ -30,25 +29,24 @@ struct AdamStep {
   friend bool operator==(const AdamStep&, const AdamStep&) = default;
 };
 
-// One step of Adam; m and v are its running means.  w_out may be w_in.  False when a w_out is NaN
-// or infinite.
+// One step of Adam; m and v are its running means.  w_out may be w_in.  Returns false if a w_out is NaN or infinite.
 DTRAIN_ISA_DECLARE(bool, AdamLoop,
                    (const AdamStep& step, int64_t count, const float* gradient, const float* w_in,
                     float* w_out, float* m, float* v))
 
-// What a step of RMSprop multiplies by (rmsprop.cc has the formulas); take = 1 - alpha.
+// The coefficients of a step of RMSprop (formulas in rmsprop.cc); take = 1 - alpha.
 struct RmsPropStep {
   float gradient_scale, weight_decay, alpha, take, epsilon, momentum, lr;
   friend bool operator==(const RmsPropStep&, const RmsPropStep&) = default;
 };
 
-// One step of RMSprop.  velocity is null without momentum; w_out may be w_in.  False when a w_out is
-// NaN or infinite.
+// One step of RMSprop.  velocity is null without momentum; w_out may be w_in.  Returns false if a w_out is NaN or
+// infinite.
 DTRAIN_ISA_DECLARE(bool, RmsPropLoop,
                    (const RmsPropStep& step, int64_t count, const float* gradient,
                     const float* w_in, float* w_out, float* square, float* velocity))
 
-// Sum of x[i]^2 in double: sixteen interleaved partial sums, then these added pairwise.
+// Returns the sum of x[i]^2 in double: sixteen interleaved partial sums, then these added pairwise.
 DTRAIN_ISA_DECLARE(double, SumOfSquaresLoop, (const float* x, int64_t count))
 
 }  // namespace dtrain

@@ -1,14 +1,14 @@
-// RMSprop (Tieleman and Hinton 2012, lecture 6e of their course) with PyTorch's meaning of the words
-// (torch.optim.RMSprop, not centered):
+// RMSprop (Tieleman and Hinton 2012, lecture 6e of their course) with PyTorch's definitions (torch.optim.RMSprop, not
+// centered):
 //
 //   g = gradient_scale * gradient + weight_decay * w
 //   v = alpha * v + (1 - alpha) * g^2          square_avg
 //   d = g / (sqrt(v) + epsilon)
-//   b = momentum * b + d                       momentum; d alone without it
+//   b = momentum * b + d                       momentum; without momentum, b = d
 //   w = w - lr * b
 //
-// v starts at 0 and is not corrected for that, so that the first steps are long: 1 / sqrt(1 - alpha), 10, times
-// lr.  Keras and TensorFlow add epsilon inside the root.
+// v starts at 0 without bias correction, so the first steps are long: up to 1 / sqrt(1 - alpha) times lr.  Keras and
+// TensorFlow add epsilon inside the root.
 #include "framework/core/check.h"
 #include "framework/solver/solver_loops.h"
 

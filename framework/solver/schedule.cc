@@ -36,7 +36,7 @@ std::vector<double> ReadAt(config::Reader& reader) {
   std::vector<double> at = reader.Numbers("at", {}).Above(0).Help(
       "epochs after which the learning rate is multiplied by factor");
   if (!std::is_sorted(at.begin(), at.end())) {
-    reader.Mistake("at", "the epochs in 'at' are not in ascending order");
+    reader.AddError("at", "the epochs in 'at' are not in ascending order");
   }
   return at;
 }
@@ -47,9 +47,9 @@ Schedule ReadStep(config::Reader& reader) {
   const std::vector<double> at = ReadAt(reader);
   const double factor = ReadFactor(reader);
   if ((every > 0) == !at.empty()) {
-    reader.Mistake("", "schedule 'step' needs one of 'every' and 'at'",
-                   "every: 30 steps after each 30 epochs; at: [6, 8] after epochs 6 and 8",
-                   {"every", "at"});
+    reader.AddError("", "schedule 'step' needs one of 'every' and 'at'",
+                    "every: 30 steps after each 30 epochs; at: [6, 8] after epochs 6 and 8",
+                    {"every", "at"});
   }
   if (!at.empty()) return FactorAt(at, factor);
   return [=](const RunProgress& progress) {
@@ -61,7 +61,7 @@ Schedule ReadMultistep(config::Reader& reader) {
   const std::vector<double> at = ReadAt(reader);
   const double factor = ReadFactor(reader);
   if (at.empty()) {
-    reader.Mistake("", "schedule 'multistep' needs 'at'", "as in at: [6, 8]", {"at"});
+    reader.AddError("", "schedule 'multistep' needs 'at'", "as in at: [6, 8]", {"at"});
   }
   return FactorAt(at, factor);
 }

@@ -1,5 +1,5 @@
-// Learning-rate schedules: pure functions of how far the run is, so that a resumed run, a run with
-// other workers and a simulated one follow the same curve.
+// Learning-rate schedules are pure functions of the run's progress, so that a resumed run, a run with other workers and
+// a simulated one follow the same curve.
 //
 //   constant                              1
 //   step       {every: N, factor}         x factor every N epochs
@@ -27,21 +27,20 @@ namespace dtrain {
 struct RunProgress {
   double epochs_done = 0;
   double epochs_total = 1;
-  double share() const;  // epochs_done / epochs_total within [0, 1]
+  double share() const;  // epochs_done / epochs_total, clamped to [0, 1]
 };
 
-// Multiplies the base learning rate.
+// Returns the factor of the base learning rate.
 using Schedule = std::function<double(const RunProgress&)>;
 
 struct ScheduleEntry {
-  std::function<Schedule(config::Reader&)> read;  // reads its keys beside `name`
+  std::function<Schedule(config::Reader&)> read;  // reads its keys besides `name`
   std::string help;
 };
 
 using ScheduleRegistry = Registry<ScheduleEntry>;
 
-// Reads a section {name: ..., keys}; mistakes are noted in the document and answered with a
-// constant schedule.
+// Reads a section {name: ..., keys}.  After an error, which is added to the document, it returns a constant schedule.
 Schedule ReadSchedule(config::Reader reader);
 
 }  // namespace dtrain

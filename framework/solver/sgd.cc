@@ -1,4 +1,4 @@
-// Stochastic gradient descent with PyTorch's meaning of the words (torch.optim.SGD, dampening 0):
+// Stochastic gradient descent with PyTorch's definitions (torch.optim.SGD, dampening 0):
 //
 //   d = gradient_scale * gradient + weight_decay * w
 //   v = momentum * v + d
@@ -22,7 +22,7 @@ class Sgd : public Solver {
                           .Max(kLargestRate)
                           .Help("weight decay (L2 penalty)")) {
     if (nesterov_ && momentum_ == 0) {
-      reader.Mistake("nesterov", "nesterov needs a momentum above 0", "", {"momentum"});
+      reader.AddError("nesterov", "nesterov needs a momentum above 0", "", {"momentum"});
     }
   }
 

@@ -1,11 +1,10 @@
-// Solver ("optimizer" elsewhere; the word is Caffe's): turns gradients into new weights.
+// Solver (Caffe's word for an optimizer) turns gradients into new weights.
 //
-// A Solver is an immutable rule; all that changes from step to step lies in named state vectors
-// that its caller owns (one arena each, same layout as the weights, zero at the start) and saves in
-// checkpoints.  It works on any Range of the arenas, so that a fusion bucket, a server shard or a
-// 1 MB slice is updated as soon as its gradient is complete; ranges may cut parameters.  Updating
-// the pieces of a range in any order gives the same bits as updating it whole, on every instruction
-// set.  Safe to use from several threads on disjoint ranges.
+// A Solver is an immutable rule; everything that changes from step to step is in named state vectors that its caller
+// owns (one arena each, same layout as the weights, zero at the start) and saves in checkpoints.  It works on any Range
+// of the arenas, so that a fusion bucket, a server shard or a 1 MB slice is updated as soon as its gradient is
+// complete; ranges may cut parameters.  Updating the parts of a range in any order gives the same bits as updating it
+// whole, on every instruction set.  Safe to use from several threads on disjoint ranges.
 //
 //   SolverConfig config = ReadSolverConfig(root.Section("solver"));
 //   const LearningRate lr(config, epochs, workers);
@@ -26,23 +25,23 @@
 
 namespace dtrain {
 
-// The largest number of a solver's keys: its arithmetic is in fp32.
+// Upper limit of a solver's numeric keys, since its arithmetic is in fp32.
 inline constexpr double kLargestRate = 3e38;
 
 class SolverLoops;
 
-// What one update reads and writes.  Every pointer addresses element `range.begin` of its arena (so
-// that a server may hold its shard only).
+// The inputs and outputs of one update.  Every pointer addresses element `range.begin` of its arena, so that a server
+// needs only its shard.
 struct UpdateArgs {
   double lr = 0;
-  int64_t updates = 0;       // that these weights have had before: Adam's bias correction
+  int64_t updates = 0;       // earlier updates of these weights, for Adam's bias correction
   float gradient_scale = 1;  // multiplies the gradient first (ClipScale)
   const float* gradient = nullptr;
   const float* weights_in = nullptr;
   float* weights_out = nullptr;   // may be weights_in, or another Blob version
   std::span<float* const> state;  // in StateNames() order, updated in place
-  int threads = 1;                // of the caller's team; changes no bits
-  // Of the device whose memory all of it is (solver_loops.h); null: the machine's.
+  int threads = 1;                // size of the caller's team; does not affect the bits
+  // The loops of the device whose memory the vectors are in (solver_loops.h); null: host memory.
   SolverLoops* loops = nullptr;
 };
 
@@ -50,24 +49,24 @@ class Solver {
  public:
   virtual ~Solver() = default;
 
-  // {"momentum"}; empty when the rule keeps nothing.
+  // Returns the names of the state vectors, {"momentum"}; empty if the rule has no state.
   virtual std::vector<std::string> StateNames() const = 0;
 
-  // The same rule without its momentum, for a worker that applies it to its own gradients before they are
-  // compressed, and that momentum; null where the rule has none of the plain kind (v = m v + d).
+  // The rule without its momentum, and the momentum, for a worker that applies it to its own gradients before
+  // compression; `solver` is null if the rule has no plain momentum (v = m v + d).
   struct WithoutMomentum {
     std::shared_ptr<const Solver> solver;
     double momentum = 0;
   };
   virtual WithoutMomentum TakeMomentum() const { return {}; }
 
-  // Updates `range` in one pass, each parameter by args.lr times its factor (ArenaEntry::lr_factor).  One with factor 0
-  // keeps weight and state to the bit: neither decay nor what its momentum was moves it.  False when a weight that
-  // was updated is NaN or infinite.
+  // Updates `range` in one pass, each parameter by args.lr times its factor (ArenaEntry::lr_factor).  Parameters with
+  // factor 0 keep weight and state to the bit: neither decay nor momentum changes them.  Returns false if an updated
+  // weight is NaN or infinite.
   [[nodiscard]] bool Apply(const ArenaLayout& layout, Range range, const UpdateArgs& args) const;
 
  protected:
-  // The same for parameters whose factors, above 0, are taken into args.lr.
+  // Does the same for parameters of one factor above 0, which args.lr already includes.
   [[nodiscard]] virtual bool ApplyAlike(const ArenaLayout& layout, Range range,
                                         const UpdateArgs& args) const = 0;
 };
@@ -84,7 +83,7 @@ enum class LrScaling { kNone, kLinear, kSqrt };
 
 struct SolverConfig {
   std::string name;                      // "sgd"
-  std::shared_ptr<const Solver> solver;  // stateless, so shared by all who update
+  std::shared_ptr<const Solver> solver;  // stateless, so all updaters share it
   double lr = 0;
   double clip_norm = 0;  // 0: no clipping
   Schedule schedule;
@@ -92,20 +91,20 @@ struct SolverConfig {
   LrScaling lr_scaling = LrScaling::kNone;
 };
 
-// Reads the `solver` section.  Mistakes are noted in the reader's document (see config::Reader),
-// the result is then valid but meaningless.
+// Reads the `solver` section.  Errors are added to the reader's document (see config::Reader); the result is then valid
+// but meaningless.
 SolverConfig ReadSolverConfig(config::Reader reader);
 
-// lr x scaling x schedule x warm-up, as a pure function of the samples applied.
+// The learning rate, lr x scaling x schedule x warm-up, as a pure function of the number of applied samples.
 class LearningRate {
  public:
   LearningRate(const SolverConfig& config, double epochs_total, int workers);
 
-  // Rate of a step that starts after `epochs_done` = samples applied / samples of an epoch.
-  // Warm-up rises linearly from a tenth of the rate, over the schedule's own curve.
+  // Returns the rate of a step that starts after `epochs_done` = applied samples / samples of an epoch.  Warm-up
+  // multiplies the schedule's rate by a factor that rises linearly from a tenth.
   double At(double epochs_done) const;
 
-  // What `lr_scaling` multiplied the configured rate by (1 for none): 4 workers give 4 or 2.
+  // Returns the factor of `lr_scaling` (1 for none): for 4 workers, 4 or 2.
   double scaling() const { return scaling_; }
 
  private:
@@ -116,15 +115,14 @@ class LearningRate {
   Schedule schedule_;
 };
 
-// Clipping by global norm: the whole gradient is shortened to `clip_norm` where it is longer
-// (PyTorch's clip_grad_norm_).
+// Clipping by global norm: a gradient longer than `clip_norm` is scaled to that norm (PyTorch's clip_grad_norm_).
 //
 //   args.gradient_scale = ClipScale(config.clip_norm, SumOfSquares(gradient, layout.size()));
 //
-// In double, in a fixed order: the same bits on every instruction set.
+// SumOfSquares adds in double, in a fixed order, so every instruction set gives the same bits.
 double SumOfSquares(const float* x, int64_t count, Isa isa = CpuIsa());
 
-// min(1, clip_norm / norm); 1 when clip_norm is 0.
+// Returns min(1, clip_norm / norm); 1 if clip_norm is 0.
 float ClipScale(double clip_norm, double sum_of_squares);
 
 }  // namespace dtrain

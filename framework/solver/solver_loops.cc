@@ -6,7 +6,7 @@
 #include <map>
 
 #include "framework/core/error.h"
-#include "framework/solver/pieces.h"
+#include "framework/solver/parameter_slices.h"
 
 namespace dtrain {
 namespace {
@@ -16,18 +16,18 @@ class CpuSolverLoops : public SolverLoops {
   bool Sgd(const Steps<SgdStep>& steps, const ArenaLayout& layout, Range range,
            const UpdateArgs& args) override {
     float* const velocity = args.state.empty() ? nullptr : args.state[0];
-    return ForEachPiece(layout, range, args.threads,
-                        [&](int64_t count, int64_t offset, bool decays) {
-                          return DTRAIN_ISA_SELECT(isa_, SgdLoop)(
-                              decays ? steps.decaying : steps.plain, count, args.gradient + offset,
-                              args.weights_in + offset, args.weights_out + offset,
-                              velocity == nullptr ? nullptr : velocity + offset);
-                        });
+    return ForEachParameterSlice(
+        layout, range, args.threads, [&](int64_t count, int64_t offset, bool decays) {
+          return DTRAIN_ISA_SELECT(isa_, SgdLoop)(
+              decays ? steps.decaying : steps.plain, count, args.gradient + offset,
+              args.weights_in + offset, args.weights_out + offset,
+              velocity == nullptr ? nullptr : velocity + offset);
+        });
   }
 
   bool Adam(const Steps<AdamStep>& steps, const ArenaLayout& layout, Range range,
             const UpdateArgs& args) override {
-    return ForEachPiece(
+    return ForEachParameterSlice(
         layout, range, args.threads, [&](int64_t count, int64_t offset, bool decays) {
           return DTRAIN_ISA_SELECT(isa_, AdamLoop)(decays ? steps.decaying : steps.plain, count,
                                                    args.gradient + offset, args.weights_in + offset,
@@ -39,7 +39,7 @@ class CpuSolverLoops : public SolverLoops {
   bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
                const UpdateArgs& args) override {
     float* const velocity = args.state.size() < 2 ? nullptr : args.state[1];
-    return ForEachPiece(
+    return ForEachParameterSlice(
         layout, range, args.threads, [&](int64_t count, int64_t offset, bool decays) {
           return DTRAIN_ISA_SELECT(isa_, RmsPropLoop)(
               decays ? steps.decaying : steps.plain, count, args.gradient + offset,
@@ -68,7 +68,7 @@ std::map<DeviceKind, SolverLoopsMaker>& Makers() {
 }  // namespace
 
 SolverLoops& LoopsOf(const UpdateArgs& args) {
-  static CpuSolverLoops cpu;  // it keeps nothing
+  static CpuSolverLoops cpu;  // stateless
   return args.loops == nullptr ? cpu : *args.loops;
 }
 

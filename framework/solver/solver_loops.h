@@ -1,7 +1,7 @@
-// SolverLoops: the passes over the arenas that solvers are made of, as a device offers them.
+// SolverLoops are the passes over the arenas that solvers consist of, implemented for one device.
 //
-// The CPU's are those of loops.h.  A device with memory of its own registers its own, with the
-// kernels of layers (nn/kernel.h), and works on them in its queue's order:
+// The CPU's are those of loops.h.  A device with its own memory registers its loops like the kernels of layers
+// (nn/kernel.h), and runs them in its queue's order:
 //
 //   DTRAIN_SOLVER_LOOPS(DeviceKind::kCuda, MakeCudaSolverLoops);    // framework/kernels/<device>/
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace dtrain {
 
-// A step for the parameters that decay, and one for those that do not (ArenaEntry::weight_decay).
+// The step for parameters that decay, and the one for those that do not (ArenaEntry::weight_decay).
 template <class Step>
 struct Steps {
   Step decaying, plain;
@@ -25,8 +25,8 @@ class SolverLoops {
  public:
   virtual ~SolverLoops() = default;
 
-  // Updates all of `range` in one pass, as Solver::Apply, with state in StateNames() order.  It has
-  // been written when they return: false when a weight is NaN or infinite.
+  // Update all of `range` in one pass, as Solver::Apply, with state in StateNames() order.  They are synchronous, and
+  // return false if a weight is NaN or infinite.
   virtual bool Sgd(const Steps<SgdStep>& steps, const ArenaLayout& layout, Range range,
                    const UpdateArgs& args) = 0;
   virtual bool Adam(const Steps<AdamStep>& steps, const ArenaLayout& layout, Range range,
@@ -34,17 +34,17 @@ class SolverLoops {
   virtual bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
                        const UpdateArgs& args) = 0;
 
-  // weights_out = weights_in, of so many elements.
+  // Sets weights_out = weights_in for `count` elements.
   virtual void Keep(int64_t count, const UpdateArgs& args) = 0;
 
-  // In double; the order of the additions is the device's, and fixed.
+  // Adds in double, in an order that is fixed for the device.
   virtual double SumOfSquares(const float* x, int64_t count) = 0;
 };
 
-// Those of the device whose memory the arenas are in.  Throws ConfigError for a kind that has none.
+// Returns the loops of `device`.  Throws ConfigError for a kind of device that has none.
 std::unique_ptr<SolverLoops> MakeSolverLoops(const Device& device);
 
-// The CPU's, where UpdateArgs::loops names no others.
+// Returns UpdateArgs::loops, or the CPU's if that is null.
 SolverLoops& LoopsOf(const UpdateArgs& args);
 
 using SolverLoopsMaker = std::function<std::unique_ptr<SolverLoops>(const Device&)>;

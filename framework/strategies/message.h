@@ -1,5 +1,5 @@
-// Message: what actors tell each other - a kind and a few whole numbers.  Vectors ride beside it
-// (Effects::Send), by reference.
+// Message: a message between actors.  It has a kind and a few integers; a vector may be sent with
+// it, by reference (Effects::Send).
 //
 // A protocol declares its messages as structs, whose fields are packed in order:
 //
@@ -49,7 +49,7 @@ class FieldPacker {
   void operator()(const std::vector<double>& values) {
     for (const double value : values) (*this)(value);
   }
-  void operator()(const std::string& text) {  // its length, then eight characters a word
+  void operator()(const std::string& text) {  // its length, then eight characters per word
     words_.push_back(static_cast<int64_t>(text.size()));
     const size_t first = words_.size();
     words_.resize(first + (text.size() + sizeof(int64_t) - 1) / sizeof(int64_t));

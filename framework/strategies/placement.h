@@ -1,14 +1,13 @@
-// Placement: which actor lives on which rank, and which part of the arena a server has.
+// Placement: the rank of each actor, and the part of the arena that each server has.
 //
 // Actors are numbered kind by kind: workers 0..W-1, servers, one actor for each node, a
-// coordinator.  A strategy that has no actors of a kind leaves that kind empty; those here have
-// workers and servers only.
+// coordinator.  A strategy may have no actors of a kind; most have workers and servers only.
 //
 //   worker w       rank w
-//   server s       dedicated: rank W + s; colocated: the rank of worker s * W / S, so that servers
-//                  spread over the nodes
+//   server s       dedicated: rank W + s; colocated: the rank of worker s * W / S, so that the
+//                  servers are spread over the nodes
 //   node n         the rank of its lowest worker
-//   coordinator    the rank of server 0, or of worker 0 where there are no servers
+//   coordinator    the rank of server 0, or of worker 0 if there are no servers
 #pragma once
 
 #include <cstdint>
@@ -27,14 +26,14 @@ struct Placement {
   int workers = 1;
   int servers = 0;
   bool colocated = false;
-  // Every server has the whole model; else each has a shard of it.
+  // True: every server has the whole model; false: each has a shard of it.
   bool replicated = false;
-  // The node of each worker.  Nodes are numbered by their lowest workers, in ascending order.
+  // The node of each worker.  Nodes are numbered in ascending order of their lowest workers.
   // Empty: the strategy has no actors for nodes.
   std::vector<int> node_of = {};
   bool coordinator = false;
-  // Every actor has a rank of its own, that of its number, whatever is said above (replay: those
-  // that shared a rank shared no vector).
+  // Every actor has a rank of its own, equal to its number; the rules above do not apply.  Used by
+  // replays, since actors on one rank share no vector.
   bool apart = false;
 
   int nodes() const;
@@ -43,7 +42,7 @@ struct Placement {
 
   bool IsWorker(ActorId actor) const { return actor < workers; }
   ActorKind KindOf(ActorId actor) const;
-  // Within its kind, from 0.
+  // Returns the actor's number within its kind, from 0.
   int NumberOf(ActorId actor) const;
   ActorId ServerId(int server) const { return workers + server; }
   int ServerOf(ActorId actor) const { return actor - workers; }
@@ -55,7 +54,7 @@ struct Placement {
   std::string NameOf(ActorId actor) const;         // "worker 2", "coordinator"
   std::string RoleOf(Rank rank) const;             // "worker 2", "worker 0, server 0"
 
-  // What server `server` has of an arena of `size` elements.
+  // Returns the part of an arena of `size` elements that server `server` has.
   Range ShardOf(int server, int64_t size) const;
 
   friend bool operator==(const Placement&, const Placement&) = default;

@@ -1,4 +1,4 @@
-// What workers say of their steps, and what protocols count.
+// Reports of workers about their steps, and the counts of protocols.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,21 @@
 
 namespace dtrain {
 
-// What a worker says of its step.
+// A worker's report about its step.
 struct StepReport {
   int64_t samples = 0;
   double loss_sum = 0;
   bool stop = false;           // this rank was asked to stop
-  int64_t global_samples = 0;  // of the batch that it has a share of; 0: its own samples
-  // Terms of the loss (data/dataset.h) in its share and in the batch, by which its gradient was
-  // divided; 0: the samples.
+  int64_t global_samples = 0;  // samples of the global batch; 0: the worker's batch is its own
+  // Terms of the loss (data/dataset.h) in the worker's share and in the global batch.  The gradient
+  // was divided by the latter.  0: terms are samples.
   int64_t terms = 0;
   int64_t global_terms = 0;
   Nanos compute = 0;  // forward and backward, pacing included
 };
 
-// In a synchronous strategy of all workers together, equal on every rank; else of this worker.
+// The outcome of a step.  With a synchronous strategy it is that of all workers together, equal on
+// every rank; else it is that of this worker alone.
 struct StepOutcome {
   int64_t samples = 0;
   double loss_sum = 0;
@@ -37,12 +38,12 @@ inline StepOutcome OutcomeOf(const StepReport& report) {
   return {report.samples, report.loss_sum, report.stop, true};
 }
 
-// What compressing has come to; density is sent / all entries.
+// Totals of compression.  The density is entries_sent / entries.
 struct CompressionReport {
   int64_t entries_sent = 0;
   int64_t entries = 0;
-  int64_t bytes = 0;  // of the vectors that selections went over: simulated time is by it
-  Nanos time = 0;     // on a real clock
+  int64_t bytes = 0;  // bytes that all passes over vectors read; simulated time depends on it
+  Nanos time = 0;     // wall time
 
   double density() const {
     return static_cast<double>(entries_sent) / static_cast<double>(std::max<int64_t>(entries, 1));
@@ -55,22 +56,22 @@ struct CompressionReport {
   }
 };
 
-// Counted by actors, for summary.json.
+// Counts of the actors, for summary.json.
 struct ProtocolReport {
-  std::vector<int64_t> staleness;  // [s]: gradients of staleness s
-  int64_t clock_lead_max = -1;     // -1: nobody is admitted by clocks
-  // Whole vectors of the model's size: gradients, or sums of them, up; weights down.
+  std::vector<int64_t> staleness;  // [s]: number of gradients of staleness s
+  int64_t clock_lead_max = -1;     // -1: the strategy does not admit steps by clocks
+  // Number of vectors of the model's size: gradients or sums of them (up), weights (down).
   int64_t up_transfers = 0, down_transfers = 0;
-  int64_t rounds = 0;      // of pulls that made an update
-  int64_t dropped = 0;     // gradients thrown away
-  int64_t lost = 0;        // gradients that were handed in, and went with those who died
+  int64_t rounds = 0;      // rounds of pulls that made an update
+  int64_t dropped = 0;     // gradients thrown away because they were too old
+  int64_t lost = 0;        // submitted gradients that were lost by a death
   int64_t ignored = 0;     // messages of nodes that had been given up
   int64_t merged = 0;      // gradients summed at the mean version of several, not at their own
-  int64_t slot_waits = 0;  // steps that began late, when a gradient of before was taken at last
-  int64_t exchanges = 0;   // between groups
+  int64_t slot_waits = 0;  // steps that waited until the node had taken an earlier gradient
+  int64_t exchanges = 0;   // exchanges between groups
   int64_t regroups = 0;
-  int64_t group = -1;                 // a worker's own
-  std::vector<int64_t> idle_servers;  // of groups: those without workers
+  int64_t group = -1;                 // the worker's group
+  std::vector<int64_t> idle_servers;  // group servers without workers
   DTRAIN_FIELDS(staleness, clock_lead_max, up_transfers, down_transfers, rounds, dropped, lost,
                 ignored, merged, slot_waits, exchanges, regroups, group, idle_servers)
 
@@ -96,8 +97,8 @@ struct ProtocolReport {
     AddCounts(other, 1);
     idle_servers.insert(idle_servers.end(), other.idle_servers.begin(), other.idle_servers.end());
   }
-  // What has been counted since `before`; of clocks the largest lead of all.  Some that one rank had
-  // counted then may be another's by now, and less than nothing here.
+  // Returns the counts since `before`; clock_lead_max stays the largest of the whole run.  A count
+  // may be negative, since another rank may count now what this one had counted before.
   ProtocolReport Since(const ProtocolReport& before) const {
     ProtocolReport since = *this;
     for (size_t s = 0; s < before.staleness.size(); ++s) {
@@ -110,7 +111,7 @@ struct ProtocolReport {
     return since;
   }
 
-  // What is summed up, but for the staleness.
+  // The members that are summed, except the staleness.
   using Count = int64_t ProtocolReport::*;
   static const std::array<Count, 10>& Counts() {
     static constexpr std::array<Count, 10> kCounts = {

@@ -24,13 +24,13 @@ ServerKeys ServerKeys::Read(config::Reader& reader, int servers_by_default,
   return keys;
 }
 
-std::vector<Range> ServerKeys::Buckets(const GradientPieces& pieces) const {
-  if (pieces.total() < servers) {
+std::vector<Range> ServerKeys::Buckets(const LayerGradients& layer_gradients) const {
+  if (layer_gradients.total() < servers) {
     throw ConfigError(fmt::format("strategy.servers is {}, but the model has only {}", servers,
-                                  Counted(pieces.total(), "parameter")),
+                                  Counted(layer_gradients.total(), "parameter")),
                       "each server needs a part of them");
   }
-  return {{0, pieces.total()}};
+  return {{0, layer_gradients.total()}};
 }
 
 }  // namespace dtrain

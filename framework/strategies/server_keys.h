@@ -1,4 +1,4 @@
-// What strategies with parameter servers have in common: the keys `servers` and `placement`.
+// ServerKeys: the keys `servers` and `placement`, which all strategies with parameter servers have.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,16 @@
 namespace dtrain {
 
 struct ServerKeys {
-  int servers = 1;  // 0: the strategy's business (auto)
+  int servers = 1;  // 0: the strategy chooses the number (auto)
   bool colocated = false;
 
-  // With 0 servers by default the key takes `auto`, which is that.
+  // Reads the keys.  If `servers_by_default` is 0, the key `servers` also accepts `auto`, which
+  // stands for 0.
   static ServerKeys Read(config::Reader& reader, int servers_by_default, const std::string& help);
 
-  // One bucket: a gradient is sent when all of it is final, and shards are the servers' business.
-  // Throws ConfigError when there are more servers than parameters.
-  std::vector<Range> Buckets(const GradientPieces& pieces) const;
+  // Returns one bucket: a gradient is sent when all of it is final; the worker splits it into
+  // shards.  Throws ConfigError if there are more servers than parameters.
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const;
 };
 
 }  // namespace dtrain

@@ -1,6 +1,7 @@
-// Strategy: one way to exchange gradients, as the config names it.
+// Strategy: one way to exchange gradients, selected by name in the config.
 //
-// A new family is a new folder of actors; a strategy that joins a family is one file with
+// A new family of strategies is a new folder of actors.  A strategy of an existing family is one
+// file with
 //   DTRAIN_STRATEGY("allreduce", AllReduce, "help");
 #pragma once
 
@@ -18,80 +19,85 @@
 
 namespace dtrain {
 
-// T(M): seconds that the sum of so many bytes over all workers takes; T(0): to start one.
+// T(M): seconds of an all-reduce of M bytes over all workers.  T(0) is the time to start one.
 using ReduceTime = std::function<double(int64_t bytes)>;
 
-// What a strategy may know of the model: the gradient pieces in the order the backward pass
-// finishes them (one a layer), contiguous and ascending.
-struct GradientPieces {
+// The layers' gradients of the model, one range per layer, in the order in which the backward pass
+// completes them.  Ranges are contiguous and ascending.
+struct LayerGradients {
   std::vector<Range> ranges;
   int64_t total() const { return ranges.empty() ? 0 : ranges.back().end; }
 
-  // Where a strategy plans by time: when in a step each piece is there at all workers, in seconds
-  // since the step began, not descending; and T(M).
+  // For strategies that plan by time: ready[i] is the time at which all workers have the gradient
+  // of layer i, in seconds since the step began, not descending; reduce_seconds is T(M).
   std::vector<double> ready = {};
   ReduceTime reduce_seconds = {};
   bool timed() const { return !ready.empty(); }
 };
 
-// What an actor is made from.
+// The arguments from which an actor is made.
 struct ActorSetup {
   Placement placement;
-  int64_t size = 0;            // of the arena, elements
-  std::vector<Range> buckets;  // of the plan
+  int64_t size = 0;            // elements of the arena
+  std::vector<Range> buckets;  // of the execution plan
   bool whole_update = false;   // the solver needs the whole gradient at once (clipping)
   CompressConfig compress = {};
-  bool may_fail = false;  // workers may die: who waits for others looks after them
+  bool may_fail = false;  // workers may die, so actors that wait for others use timeouts
 };
 
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Its keys in section `strategy`; `name` and `record` are the run's (runtime/setup/run_config.h).
+  // Reads the strategy's keys in section `strategy`; `name` and `record` belong to the run
+  // (runtime/setup/run_config.h).
   virtual void Configure(config::Reader& reader) = 0;
 
-  // All workers end the same step together, on equal weights; else each takes its own mini-batches.
+  // True if all workers end the same step together, on equal weights; else each takes its own
+  // mini-batches.
   virtual bool synchronous() const = 0;
-  // Whether its actors compress, with this one.
+  // True if the strategy can be used with this compressor.
   virtual bool Takes(const Compressor&) const { return false; }
-  // Who takes part beside so many workers, and where.
+  // Returns all actors of a run with so many workers, and their ranks.
   virtual Placement Place(int workers) const { return {.workers = workers}; }
 
-  // Boundaries at which the protocol does something (Actor::OnQuiescent), besides those of the run; 0: none.
+  // Boundaries at which the protocol does something (Actor::OnQuiescent), besides those of the run.
+  // 0: none.
   struct Boundaries {
     int64_t every_epochs = 0;
-    int64_t after_steps = 0;  // once: global batches from the start of the run
+    int64_t after_steps = 0;  // once, after so many global batches of the run
   };
   virtual Boundaries boundaries(const CompressConfig&) const { return {}; }
 
-  // Why a run cannot go on when a worker or a node dies: "it waits for every worker"; "" where it can.
+  // Returns why a run cannot continue when a worker or a node dies ("it waits for every worker");
+  // "" if it can.
   virtual std::string StopsAtDeath() const { return "it waits for every worker"; }
 
-  // What is wrong with its keys for so many workers.
-  struct Mistake {
+  // An error in the strategy's keys for a given number of workers.
+  struct KeyError {
     std::string key, what, hint;
-    bool warning = false;              // it goes on all the same
-    std::vector<std::string> by = {};  // its other keys that the message goes by (Reader::Mistake)
+    bool warning = false;              // a warning only; the run continues
+    std::vector<std::string> by = {};  // other keys that the message depends on (Reader::AddError)
   };
-  virtual std::vector<Mistake> Check(int /*workers*/) const { return {}; }
+  virtual std::vector<KeyError> Check(int /*workers*/) const { return {}; }
 
-  // Whether a run may be resumed with another value of this key: what actors have saved means the
-  // same then.
+  // True if a run may be resumed with another value of this key, because the saved state of the
+  // actors does not depend on it.
   virtual bool MayChange(std::string_view /*key*/) const { return false; }
-  // What part of the schedule's rate one worker's gradient takes, of so many workers.  What a
-  // compressor keeps back is due at it, also when the number of workers changes.
+  // Returns the factor of the learning rate for one worker's gradient, with so many workers.  A
+  // compressor's residual is scaled with it when a run resumes with another number of workers.
   virtual double RateOfGradient(int /*workers*/) const { return 1; }
 
-  // Whether Buckets depends on the times of `pieces`, which somebody then has to measure before the
-  // run; without them nothing is merged.
+  // True if Buckets depends on LayerGradients::ready, which then has to be measured before the run.
+  // Without these times nothing is merged.
   virtual bool PlansByTime() const { return false; }
-  // By which of its rules, " by rule published"; "" where it has one only.
+  // Describes the rule that Buckets uses (" by rule published"); "" if there is only one.
   virtual std::string PlanningRule() const { return ""; }
-  // Whether sums begin while the backward pass goes on.
+  // True if all-reduces start while the backward pass is running.
   virtual bool Overlaps() const { return true; }
-  // The ranges that are sent together, by declaration order and bytes, never by arrival time.
-  virtual std::vector<Range> Buckets(const GradientPieces& pieces) const = 0;
+  // Returns the ranges that are reduced together.  They depend on declaration order and bytes,
+  // never on the order of arrival.
+  virtual std::vector<Range> Buckets(const LayerGradients& layer_gradients) const = 0;
 
   virtual std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const = 0;
 };
@@ -103,10 +109,11 @@ struct StrategyEntry {
 
 using StrategyRegistry = Registry<StrategyEntry>;
 
-// The table of which strategy takes which compressor: by names of the registries.
+// Return the names of the compressors that a strategy can be used with, and of the strategies that
+// a compressor can be used with.
 std::vector<std::string> CompressorsOf(const Strategy& strategy);
 std::vector<std::string> StrategiesOf(const std::string& compressor);
-// Those that go on when a worker dies, at their default keys.
+// Returns the names of the strategies that continue, with default keys, when a worker dies.
 std::vector<std::string> StrategiesThatOutliveWorkers();
 
 }  // namespace dtrain

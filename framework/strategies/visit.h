@@ -1,5 +1,5 @@
-// What actors say of their state: two more kinds of field for Visit - lists whose length the run
-// decides, and whole messages - and words for Describe().
+// Helpers for the state of actors: two more kinds of fields for Visit (lists of a fixed length, and
+// whole messages), and text for Describe().
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace dtrain {
 
-// One number for each worker or server.  Throws CheckpointError when the loaded state has another
-// number of them.
+// Visits one number for each worker or server.  Throws CheckpointError if the loaded state has
+// another number of values.
 void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<int64_t>& values);
 void VisitFixed(StateVisitor& visitor, std::string_view name, std::vector<double>& values);
 
-// A message, as its words.
+// Visits a message as the list of its words.
 template <class M>
 void VisitMessage(StateVisitor& visitor, std::string_view name, M& fields) {
   Message message = Pack(fields);
@@ -25,8 +25,8 @@ void VisitMessage(StateVisitor& visitor, std::string_view name, M& fields) {
   fields = Unpack<M>(message);
 }
 
-// A set of workers or servers in words: those i with member[i] != 0: "{0, 1}"; of many the first
-// few: "{0, 1, 2, 3, 4, 5, 6, 7, ...} (2047)".
+// Describes the set of workers or servers i with member[i] != 0: "{0, 1}".  Of a large set it shows
+// the first eight and the size: "{0, 1, 2, 3, 4, 5, 6, 7, ...} (2047)".
 std::string DescribeMembers(const std::vector<int64_t>& member);
 
 }  // namespace dtrain

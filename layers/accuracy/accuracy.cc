@@ -27,7 +27,7 @@ std::vector<Shape> Accuracy::InferShapes(std::span<const Shape> inputs) {
 
 namespace {
 DTRAIN_LAYER("accuracy", Accuracy,
-             "1 for each sample whose label has the highest score, or one of the top_k");
+             "1 for each sample whose label has one of the top_k highest scores, else 0");
 }
 
 }  // namespace dtrain

@@ -1,9 +1,8 @@
-// Accuracy.  y[n] = 1 when x[n, label[n]] is among the `top_k` (1) largest of x[n, 0..C), else 0;
-// the first of equal ones counts as the larger, and a sample with a NaN is wrong.
+// Accuracy.  y[n] = 1 if x[n, label[n]] is among the `top_k` (default 1) largest of x[n, 0..C), else 0.  Of equal
+// scores the first counts as the larger; a sample with a NaN counts as wrong.
 //   x [N, C] class scores;  label [N] int32;  y [N]
-// One score a sample, as binary_cross_entropy takes it, says class 1 where it is above 0, else class 0.
-// The layer's name is the metric's: "accuracy", "top5".  InferShapes throws ShapeError for
-// top_k > C.
+// If C = 1, as binary_cross_entropy takes it, a score above 0 predicts class 1, any other class 0.  The layer's name is
+// also the metric's name ("accuracy", "top5").  InferShapes throws ShapeError if top_k > C.
 #pragma once
 
 #include <cmath>
@@ -30,7 +29,7 @@ class Accuracy : public Layer {
   int64_t top_k_ = 1;
 };
 
-// Whether one score, for class 1 or 0, is right.
+// Returns true if a single score (C = 1) predicts `label`.
 inline DT_DEVICE bool IsRightAnswer(float score, int32_t label) {
   return !std::isnan(score) && (label == 0 || label == 1) && (score > 0) == (label == 1);
 }

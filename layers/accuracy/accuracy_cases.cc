@@ -1,4 +1,4 @@
-// Accuracy in plain loops.
+// Reference implementation of accuracy in plain loops.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -16,7 +16,7 @@ class AccuracyReference : public LayerReference {
     const int64_t classes = args.inputs[0].shape[1];
     for (int64_t n = 0; n < args.inputs[0].shape[0]; ++n) {
       const double* x = args.inputs[0].values.data() + n * classes;
-      if (classes == 1) {  // a score above 0 says class 1
+      if (classes == 1) {  // a score above 0 predicts class 1
         args.outputs[0].values[n] = (x[0] > 0 ? 1 : 0) == args.inputs[1].values[n] ? 1 : 0;
         continue;
       }

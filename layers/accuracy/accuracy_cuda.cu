@@ -8,8 +8,8 @@
 namespace dtrain {
 namespace {
 
-// y[n] = 1 where fewer than `top_k` scores stand before the label's.  A NaN counts as `top_k` of
-// them, so that its sample is wrong, as one is whose label is no class.
+// y[n] = 1 if fewer than `top_k` scores rank before the label's.  A NaN counts as `top_k` such scores, so its sample is
+// wrong; so is a sample whose label is outside [0, classes).
 void FindCorrect(CudaQueue& queue, const Tensor& scores, const Tensor& labels, int64_t top_k,
                  float* y) {
   const float* const all = scores.f32();

@@ -17,7 +17,7 @@ void AttentionDecoder::Configure(config::Reader& reader) {
   attention_ = reader.Int("attention", 0)
                    .Min(0)
                    .Max(kLargestExtent)
-                   .Help("length of an energy; 0: as the state");
+                   .Help("length of the attention's hidden vector; 0: as the state");
   if (attention_ == 0) attention_ = hidden_;
   vocabulary_ = ReadVocabulary(reader);
   dropout_ = reader.Number("dropout", 0)
@@ -28,13 +28,15 @@ void AttentionDecoder::Configure(config::Reader& reader) {
       reader.Number("teacher_forcing", 0.5)
           .Min(0)
           .Max(1)
-          .Help("probability that a training step is given the true token instead of its own");
+          .Help(
+              "probability that a training step reads the true token instead of the predicted one");
   pad_ = reader.Int("pad", kPadToken)
              .Min(0)
              .Help("token that fills a sentence up to the length of the batch");
   weight_init_ =
-      ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"xavier", 0});
-  bias_init_ = ReadInitSpec(reader.Section("bias_init", "how the biases start"), {"constant", 0});
+      ReadInitSpec(reader.Section("weight_init", "initial values of the weights"), {"xavier", 0});
+  bias_init_ =
+      ReadInitSpec(reader.Section("bias_init", "initial values of the biases"), {"constant", 0});
 }
 
 void AttentionDecoder::SetInputClasses(std::span<const int64_t> classes) {
@@ -81,7 +83,7 @@ Cost AttentionDecoder::CostOf(std::span<const Shape> inputs) const {
   const auto H = static_cast<double>(hidden_), E = static_cast<double>(embedding_);
   const auto A = static_cast<double>(attention_), V = static_cast<double>(vocabulary_);
   const double products = N * S * A * C + N * T * (A * H + 3 * H * (E + C + H) + V * (H + C + E));
-  const double attention = N * T * S * (11 * A + C);  // a tanh counts about 20 operations
+  const double attention = N * T * S * (11 * A + C);  // a tanh counts as about 20 operations
   return {2 * (products + attention), 4 * (products + attention)};
 }
 

@@ -1,19 +1,18 @@
-// Decoder with additive attention (Bahdanau, Cho, Bengio 2015; the third tutorial model of
-// github.com/bentrevett/pytorch-seq2seq, whose names the parameters have).  One step t of a
-// sentence:
+// Decoder with additive attention (Bahdanau, Cho, Bengio 2015).  Model and parameter names are those of the third
+// tutorial of github.com/bentrevett/pytorch-seq2seq.  It computes, at step t of a sentence:
 //
 //   e = dropout(embedding[token_t])                       [E]
 //   energy_j = tanh(attn [s_{t-1}; h_j] + b)              [A], for each word j of the source
 //   score_j = v . energy_j                                a number
-//   a = softmax of the scores                             padding of the source left out
+//   a = softmax of the scores                             without the padding of the source
 //   c = sum_j a_j h_j                                     [C]
 //   s_t = GRU([e; c], s_{t-1})                            [H]  (framework/kernels/cpu/loops.h)
 //   y_t = fc_out [s_t; c; e] + b                          [V]
 //
 //   inputs   h [N, S, C] encoder outputs; s_{-1} [N, H]; source [N, S], target [N, T] int32 tokens
-//   output   y [N, T, V]: scores of the token behind target's token t
-//   sizes    A: key `attention`, 0: H;  E: key `embedding`;  V: key `vocabulary`, or as many tokens
-//            as the target may hold
+//   output   y [N, T, V]: scores for the token that follows target's token t
+//   sizes    A: key `attention`, or H if that is 0;  E: key `embedding`;  V: key `vocabulary`, or, if not
+//            given, the number of classes of the target's tokens
 //   parameters
 //     attention.attn.weight [A, H + C]     attention.attn.bias [A]     attention.v.weight [1, A]
 //     embedding.weight      [V, E]
@@ -21,10 +20,9 @@
 //     rnn.weight_hh_l0      [3 H, H]       rnn.bias_hh_l0      [3 H]
 //     fc_out.weight         [V, H + C + E] fc_out.bias         [V]
 //
-// token_0 is target's first.  In training, token_t is target's where the coin of step t says so,
-// which shows heads with probability `teacher_forcing`, else the most likely token by y_{t-1}; the
-// coin is the same for the whole batch.  In evaluation it is always the most likely one.  No
-// gradient flows through the choice.
+// token_0 is the target's first token.  In training, token_t is the target's token t with probability `teacher_forcing`
+// (one random draw per step t, shared by the whole batch), else the most likely token by y_{t-1}.  In evaluation it is
+// always the most likely token.  No gradient flows through this choice.
 #pragma once
 
 #include "framework/core/random.h"
@@ -53,7 +51,7 @@ class AttentionDecoder : public Layer {
   double dropout() const { return dropout_; }
   double teacher_forcing() const { return teacher_forcing_; }
 
-  // Places in Params().
+  // Indices into Params().
   enum Param {
     kAttnWeight,
     kAttnBias,
@@ -82,15 +80,15 @@ struct DecoderSizes {
   static DecoderSizes Of(const AttentionDecoder& layer, const Shape& encoder_outputs);
 };
 
-// Whether step t > 0 of a training step is given target's token.
+// Returns true if decoder step t > 0 of training step `step` reads the target's token.
 inline bool TeacherForces(double probability, uint64_t seed, uint64_t layer_index, uint64_t step,
                           int64_t t) {
   return Random(seed, Purpose::kTeacherForcing, layer_index, step)
              .Uniform(static_cast<uint64_t>(t)) < static_cast<float>(probability);
 }
 
-// The numbers that drop elements of e at step t: element i is dropped when
-// Bits(i) < dropout * 2^32.  Steps have streams of their own, far above any layer's index.
+// Returns the random stream for dropout on e at step t: element i is dropped if Bits(i) < dropout * 2^32.  Each t has
+// its own stream; t + 1 is shifted by 16 bits, so that streams of different layers do not collide.
 constexpr Random DecoderDropout(uint64_t seed, uint64_t layer_index, uint64_t step,
                                 int64_t position, int64_t t) {
   return Random(seed, Purpose::kDropout, layer_index + (static_cast<uint64_t>(t + 1) << 16),

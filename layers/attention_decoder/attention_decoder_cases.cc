@@ -1,4 +1,4 @@
-// The attention decoder in plain loops, one sentence after the other.
+// Reference implementation of the attention decoder in plain loops, one sentence after the other.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -29,7 +29,7 @@ class AttentionDecoderReference : public LayerReference {
   using P = AttentionDecoder;
   using Vector = std::vector<double>;
 
-  // What one step computed.
+  // The results of one step.
   struct Step {
     int64_t token;
     Vector before, e, a, c, from_x, from_h, s;
@@ -132,7 +132,7 @@ class AttentionDecoderReference : public LayerReference {
       return std::max_element(y, y + V) - y;
     }
 
-    // Dropout; the same both ways.
+    // Applies dropout; forward and backward are the same operation.
     Vector Embed(int64_t t, Vector e) const {
       if (args_.mode == Mode::kEvaluate) return e;
       const Random random =
@@ -164,7 +164,7 @@ class AttentionDecoderReference : public LayerReference {
       }
     }
 
-    // Adds to ds what goes to the state before.
+    // Adds the part of the gradient that flows to the previous state through the attention to ds.
     void AttendBackward(const Step& step, const Vector& dc, Vector& ds) const {
       Vector da(length_);
       double mean = 0;
@@ -205,7 +205,7 @@ class AttentionDecoderReference : public LayerReference {
       }
     }
 
-    // Adds to dc and de; returns the gradient by the state before.
+    // Adds to dc and de; returns the gradient by the previous state.
     Vector RecurBackward(const Step& p, const Vector& ds, Vector& dc, Vector& de) const {
       Vector dx(3 * H), dh(3 * H), direct(H);
       for (int64_t i = 0; i < H; ++i) {
@@ -227,19 +227,19 @@ class AttentionDecoderReference : public LayerReference {
     const AttentionDecoder& layer_;
     RefArgs& args_;
     const int64_t n_, H, E, A, V, C, S, T;
-    int64_t length_ = 0;  // of the source
+    int64_t length_ = 0;  // of the source sentence
     std::vector<Step> steps_;
   };
 };
 
-// A chain of rounded functions, step after step.
+// Rounding errors accumulate over the steps, so the tolerance is larger.
 constexpr double kTolerance = 12;
 
 struct Sizes {
   int64_t N, S, T, C, H, V;
 };
 
-// Central differences lose their digits in sums of many terms: small cases only.
+// Central differences lose digits in sums of many terms, so only small cases are checked with them.
 LayerCase Case(const std::string& name, const std::string& yaml, const Sizes& s) {
   return {.name = name,
           .yaml = yaml,

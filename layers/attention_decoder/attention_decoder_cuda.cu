@@ -1,9 +1,9 @@
 // Attention decoder on the GPU, implementation "cublas".
 //
-// Forward goes through the steps with all sentences at once; a step that feeds its own word to the
-// next finds it on the GPU.  Backward: the gradients of fc_out are one product over all steps, what
-// goes from step to step follows, then the gradients of all other weights as one product each.  What
-// forward kept is used up on the way: a row of gates becomes the gradients by what went into them.
+// Forward runs the steps one by one, each for all sentences at once; the most likely token that the next step reads is
+// found on the GPU. Backward computes the gradients of fc_out in one product over all steps, then the gradients that
+// flow from step to step, then those of all other weights, with one product for each.  It overwrites the rows of gates
+// that Forward kept with the gradients by the gates' arguments.
 #include <algorithm>
 
 #include "framework/kernels/cuda/cells.h"
@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// What the dropout of a step's words is keyed by.
+// The key of the random numbers for dropout on a step's embedded tokens.
 struct WordDropout {
   uint64_t seed, layer_index, step;
   int64_t first_position;
@@ -121,7 +121,7 @@ class AttentionDecoderCuda : public Kernel {
         static_cast<int64_t>(embedding_gradient_.scratch_bytes() / sizeof(float)) + 1);
   }
 
-  // ---- where things are; rows are by (n, t) where nothing else is said
+  // ---- places of the data; a matrix has a row for each (n, t) unless stated otherwise
   float* Kept(const KernelArgs& args, int64_t at) const {
     return static_cast<float*>(training_ ? args.saved : args.scratch) + at;
   }
@@ -148,7 +148,7 @@ class AttentionDecoderCuda : public Kernel {
   DeviceMatrix Keys(const KernelArgs& args) const {
     return DeviceMatrix::Dense(Kept(args, keys_), N_ * sizes_.S, sizes_.A);
   }
-  int32_t* Tokens(const KernelArgs& args) const {  // what each step was given
+  int32_t* Tokens(const KernelArgs& args) const {  // the token that each step read
     return reinterpret_cast<int32_t*>(Kept(args, tokens_));
   }
   int32_t* Lengths(const KernelArgs& args) const {
@@ -177,7 +177,7 @@ class AttentionDecoderCuda : public Kernel {
             .weights = StepOf(All(Kept(args, weights_), sizes_.S), t)};
   }
 
-  // token_t is its own choice.
+  // Returns true if token_t is the decoder's choice.
   bool ChoosesItself(const KernelArgs& args, int64_t t) const {
     if (t == 0) return false;
     return !training_ ||
@@ -197,7 +197,7 @@ class AttentionDecoderCuda : public Kernel {
     Multiply(queue_, dy, x, dw, {.transpose_a = true, .add = args.accumulate});
   }
 
-  // fc_out: of its weights, and dfeatures.
+  // Computes the gradients of fc_out, and dfeatures.
   void OutputGradients(const KernelArgs& args, const DecoderParams& params,
                        const DecoderParams& gradients) const {
     const DeviceMatrix dy = All(args.output_gradients[0].f32(), sizes_.V);
@@ -266,7 +266,7 @@ class AttentionDecoderCuda : public Kernel {
                               Scratch(args, sorted_));
   }
 
-  // By way of the context, then of the keys.
+  // Computes the gradient by h: first the part that flows through the context, then the part through the keys.
   void EncoderGradients(const KernelArgs& args, const DecoderParams& params) const {
     const auto [H, C, E, A, V, S] = sizes_;
     float* const dvalues = args.input_gradients[0].f32();
@@ -288,14 +288,15 @@ class AttentionDecoderCuda : public Kernel {
   const EmbeddingGradientCuda embedding_gradient_;
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
-  // Places, in floats.  Kept from forward to backward: by (n, t) tokens, features [F], gates [4 H],
-  // query [A], weights [S]; by n lengths and keys [S, A].
+  // Offsets, in floats.  Kept from forward to backward: for each (n, t) the token, features [F], gates [4 H], query [A]
+  // and weights [S]; for each n the length and keys [S, A].
   FloatRoom saved_, forward_, backward_;
   int64_t lengths_ = 0, tokens_ = 0, features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, keys_ = 0;
-  // Scratch of forward, by n.
+  // Offsets in Forward's scratch memory, with one row per sentence.
   int64_t from_state_ = 0, sums_ = 0;
-  // Scratch of backward: by (n, t) dfeatures [F], before [H] (the states before), dfrom_state [3 H],
-  // dquery [A]; what the gradient of the embedding sorts; by n dstate [H], dv [A], room [S], dkeys [S, A].
+  // Offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state), dfrom_state
+  // [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S] and dkeys [S,
+  // A].
   int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, sorted_ = 0;
   int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0;
 };

@@ -1,5 +1,5 @@
-// One step of the decoder in ONNX's operators, as attention_decoder.h has it.  Inputs are the layer's, with one token
-// of each sentence; outputs are the scores of the word behind it and the state.
+// Exports one step of the decoder (attention_decoder.h) as ONNX operators.  The inputs are the layer's, with one token
+// per sentence; the outputs are the scores for the next token and the new state.
 #include <limits>
 
 #include "framework/onnx/recurrent_onnx.h"
@@ -33,7 +33,7 @@ class Step {
     return to_.Constant("axis_" + std::to_string(axis), std::vector<int64_t>{axis});
   }
 
-  // Columns [begin, end) of attn's weight, turned: [end - begin, A].
+  // Returns columns [begin, end) of attn's weight, transposed: [end - begin, A].
   std::string AttnColumns(const std::string& what, int64_t begin, int64_t end) const {
     const int64_t rows = layer_.attention();
     const auto values = to_.ParamValues(AttentionDecoder::kAttnWeight);
@@ -47,7 +47,7 @@ class Step {
     return to_.Constant(what, {end - begin, rows}, std::move(turned));
   }
 
-  // [N, S]
+  // Returns the scores [N, S].
   std::string Scores() const {
     const int64_t H = layer_.hidden(), C = to_.shape(kEncoderOutputs)[2];
     const std::string query =
@@ -64,7 +64,7 @@ class Step {
     return to_.Node("Squeeze", {to_.Node("MatMul", {energy, column}), Axis(2)});
   }
 
-  // [N, C]: padding of the source counts nothing.
+  // Returns the context [N, C]; padding of the source has weight 0.
   std::string Context() const {
     const std::string is_pad = to_.Node(
         "Equal", {to_.input(kSource), to_.Constant("pad", std::vector<int64_t>{layer_.pad()})});
@@ -75,7 +75,7 @@ class Step {
     return to_.Node("Squeeze", {to_.Node("MatMul", {row, to_.input(kEncoderOutputs)}), Axis(1)});
   }
 
-  // The GRU over a sequence of one.
+  // Computes the next state with ONNX's GRU on a sequence of length one.
   void NextState(const std::string& e, const std::string& c) const {
     const std::string x = to_.Node("Concat", {e, c}, {{"axis", int64_t{1}}});
     std::vector<std::string> inputs = {to_.Node("Unsqueeze", {x, Axis(0)})};

@@ -9,13 +9,13 @@ DT_DEVICE double ShareOf(const SoftmaxSum& part, float largest) {
   return part.largest == largest ? part.sum : part.sum * expf(part.largest - largest);
 }
 
-// Of two parts of a row.
+// Returns the sum of two parts of a row.
 DT_DEVICE SoftmaxSum Joined(const SoftmaxSum& a, const SoftmaxSum& b) {
   const float largest = b.largest > a.largest ? b.largest : a.largest;
   return {largest, ShareOf(a, largest) + ShareOf(b, largest)};
 }
 
-// Of the first length_of(row) elements of each row.
+// Sums the exponentials of the first length_of(row) elements of each row.
 template <class LengthOf>
 void SumExp(CudaQueue& queue, const DeviceMatrix& x, LengthOf length_of, SoftmaxSum* sums) {
   const SoftmaxSum nothing = {-INFINITY, 0};
@@ -28,7 +28,7 @@ void SumExp(CudaQueue& queue, const DeviceMatrix& x, LengthOf length_of, Softmax
       [=] DT_DEVICE(int64_t row, const SoftmaxSum& sum) { sums[row] = sum; });
 }
 
-// Into weights.
+// Writes the scores to rows.weights.
 void Scores(CudaQueue& queue, const AttentionRows& rows) {
   const int64_t S = rows.weights.columns, A = rows.query.columns;
   ForEachRow(
@@ -45,7 +45,7 @@ void Scores(CudaQueue& queue, const AttentionRows& rows) {
       });
 }
 
-// From scores to their softmax.
+// Replaces the scores in rows.weights by their softmax.
 void Weights(CudaQueue& queue, const AttentionRows& rows, SoftmaxSum* sums) {
   SumExp(
       queue, rows.weights, [=] DT_DEVICE(int64_t row) { return rows.LengthOf(row); }, sums);
@@ -70,7 +70,7 @@ void Contexts(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& c
   });
 }
 
-// Into room: gradients by the weights.
+// Writes the gradients by the weights to `room`.
 void WeightGradients(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& dcontext,
                      float* room) {
   const int64_t S = rows.weights.columns, C = dcontext.columns;

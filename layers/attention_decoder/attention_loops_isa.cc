@@ -14,7 +14,7 @@ DTRAIN_INLINE float Total(const float (&part)[kParts]) {
   return (half[0] + half[2]) + (half[1] + half[3]);
 }
 
-// sum over i of term(i), in kParts interleaved sums.
+// Returns the sum over i of term(i), computed as kParts interleaved sums.
 template <class Term>
 DTRAIN_INLINE float SumOf(int64_t count, const Term& term) {
   float part[kParts] = {};
@@ -109,7 +109,7 @@ int64_t LargestOf(const float* x, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (x[i] == largest) return i;
   }
-  return 0;  // a NaN, which the loss will tell of
+  return 0;  // x has a NaN; the loss becomes NaN too
 }
 
 void LogSoftmax(float* x, int64_t count) {

@@ -1,4 +1,4 @@
-// The attention decoder one step at a time, for greedy and beam search.
+// Runs the attention decoder one step at a time on the CPU, for greedy and beam search.
 #include <algorithm>
 #include <vector>
 
@@ -65,7 +65,7 @@ class AttentionStepDecoder : public StepDecoder {
   }
 
  private:
-  // The rows of this step: their states before, sentences and embedded tokens.
+  // Sets up the rows of this step: previous states, sentences and embedded tokens.
   void Descend(std::span<const int64_t> parents, std::span<const int32_t> tokens) {
     const DecoderSizes& s = weights_.sizes;
     const size_t rows = parents.size();
@@ -109,11 +109,11 @@ class AttentionStepDecoder : public StepDecoder {
   const Device device_;
   DecoderWeights weights_{};
   std::vector<float> packed_;
-  std::vector<float> keys_, values_;  // by sentence
+  std::vector<float> keys_, values_;  // per sentence
   std::vector<int64_t> lengths_;
-  std::vector<float> states_;  // by row of the step before
+  std::vector<float> states_;  // per row of the previous step
   std::vector<int64_t> sentence_, next_sentence_;
-  std::vector<float> before_, features_, gates_, query_, attention_, from_state_;  // by row
+  std::vector<float> before_, features_, gates_, query_, attention_, from_state_;  // per row
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The attention decoder on the GPU, one step at a time, for greedy and beam search.
+// Runs the attention decoder one step at a time on the GPU, for greedy and beam search.
 #include <numeric>
 #include <vector>
 
@@ -11,8 +11,8 @@
 namespace dtrain {
 namespace {
 
-// Which sentence a hypothesis is about is known here, all numbers are the GPU's.  A hypothesis has
-// the bits that it has alone as far as cuBLAS gives a row the same bits among fewer or more.
+// The host keeps the sentence number of each hypothesis; all other data stay on the GPU. A hypothesis's result is
+// independent of the other rows only as far as cuBLAS computes a row in the same way for any number of rows.
 class AttentionStepDecoderCuda : public StepDecoder {
  public:
   AttentionStepDecoderCuda(const AttentionDecoder& layer, const Device& device)
@@ -42,7 +42,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
     const auto rows = static_cast<int64_t>(parents.size());
     if (rows == 0) return;
     const DecoderSizes& s = params_.sizes;
-    // Parents, tokens and sentences of the rows, one after the other.
+    // The parents of all rows, then their tokens, then their sentences.
     int32_t* const numbers = Integers(Room(numbers_, 3, rows));
     queue_.Upload(numbers, host_numbers_.data(), host_numbers_.size() * sizeof(int32_t));
     const DeviceMatrix before = Room(before_, rows, s.H);
@@ -74,7 +74,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
   }
 
  private:
-  // The rows of this step: checks what they were given, and finds their sentences.
+  // Checks the arguments of this step and finds the rows' sentences.
   void Descend(std::span<const int64_t> parents, std::span<const int32_t> tokens) {
     const size_t rows = parents.size();
     host_numbers_.resize(3 * rows);
@@ -90,7 +90,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
                      host_numbers_.end());
   }
 
-  // Memory for a matrix, which holds it until more is asked for.
+  // Returns a matrix in `memory`, which is reallocated only if it is too small.
   DeviceMatrix Room(Buffer& memory, int64_t rows, int64_t columns) const {
     const auto bytes = static_cast<size_t>(rows * columns) * sizeof(float);
     if (memory.bytes() < bytes) memory = Buffer(device_, bytes);
@@ -114,9 +114,8 @@ class AttentionStepDecoderCuda : public StepDecoder {
   CudaQueue& queue_;
   DecoderParams params_{};
   int64_t sentences_ = 0;
-  Buffer keys_, values_, lengths_, first_states_;  // by sentence
-  // Of the rows of the step before: their sentences, and their states, which lie among the first
-  // states or the features.
+  Buffer keys_, values_, lengths_, first_states_;  // per sentence
+  // The sentences and states of the previous step's rows. states_ is a view of first_states_ or of features_.
   std::vector<int32_t> sentence_;
   DeviceMatrix states_;
   std::vector<int32_t> host_numbers_;

@@ -1,5 +1,5 @@
-// The attention decoder's backward pass.  What forward kept is used up on the way: a row of gates
-// becomes the gradients by what went into the gates.
+// The attention decoder's backward pass on the CPU. It overwrites the rows of gates that Forward kept with the
+// gradients by the gates' arguments.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
@@ -14,7 +14,7 @@ using P = AttentionDecoder;
 
 }  // namespace
 
-// Packed for dx = dy W.
+// Weights packed for products dx = dy W.
 struct AttentionDecoderKernel::BackwardWeights {
   float *state_rz, *state_n, *context, *query;
 };
@@ -62,7 +62,7 @@ void AttentionDecoderKernel::Backward(const KernelArgs& args) {
   }
 }
 
-// fc_out: of its weights, and dfeatures.
+// Computes the gradients of fc_out, and dfeatures.
 void AttentionDecoderKernel::OutputGradients(const KernelArgs& args) const {
   const int64_t V = sizes_.V;
   const Matrix dy = All(args.output_gradients[0].f32(), V);
@@ -121,7 +121,7 @@ void AttentionDecoderKernel::BackwardStep(const KernelArgs& args, const Backward
   add(dquery, w.query, dstate);
 }
 
-// The GRU's weights; rows of gates hold the gradients by xr = hr, xz = hz, xn, hn.
+// Computes the gradients of the GRU's weights.  The rows of gates hold the gradients by xr (= hr), xz (= hz), xn, hn.
 void AttentionDecoderKernel::RecurrentGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
   const Matrix dgates = Kept(args, gates_, kGruRow * H);
@@ -167,7 +167,7 @@ void AttentionDecoderKernel::EmbeddingGradients(const KernelArgs& args) const {
                     args.accumulate, args.param_gradients[P::kEmbedding].f32());
 }
 
-// By way of the context, then of the keys.
+// Computes the gradient by h: first the part that flows through the context, then the part through the keys.
 void AttentionDecoderKernel::EncoderGradients(const KernelArgs& args) const {
   const auto [H, C, E, A, V, S] = sizes_;
   float* const dvalues = args.input_gradients[0].f32();

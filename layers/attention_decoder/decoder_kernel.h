@@ -1,11 +1,10 @@
-// The attention decoder's kernel on the CPU.  Forward is in attention_decoder_cpu.cc, backward in
-// decoder_backward.cc.
+// The CPU kernel of the attention decoder.  Forward is in attention_decoder_cpu.cc, backward in decoder_backward.cc.
 //
-// Forward: the encoder half of the attention is one product for all steps.  Then threads share out
-// the sentences and go through the steps without waiting for each other.  The scores of a step that
-// feeds its own choice to the next are computed at once, the others behind the loop, shared out by
-// words.  Backward: the gradients of fc_out are one product over all steps, what goes from step to
-// step follows, then the gradients of all other weights as one product each.
+// Forward computes the encoder half of the attention for all steps in one product.  Then threads divide the sentences
+// and run the steps without waiting for each other.  The scores y_t are computed within the loop only if the next step
+// reads its most likely token; all others are computed after the loop, divided by words.  Backward computes the
+// gradients of fc_out in one product over all steps, then the gradients that flow from step to step, then those of all
+// other weights, with one product for each.
 #pragma once
 
 #include <memory>
@@ -31,12 +30,13 @@ class AttentionDecoderKernel : public Kernel {
 
   // attention_decoder_cpu.cc
   void FindSentences(const KernelArgs& args, int64_t lengths, int64_t sentence) const;
-  bool ChoosesItself(const KernelArgs& args, int64_t t) const;  // token_t is its own choice
+  bool ChoosesItself(const KernelArgs& args, int64_t t) const;  // token_t is the decoder's choice
   void ForwardSentences(const KernelArgs& args, const DecoderWeights& weights,
                         Range sentences) const;
   void EmbedTokens(const KernelArgs& args, int64_t t, int64_t n) const;
   void DropRow(const KernelArgs& args, int64_t t, int64_t n, float* row) const;
-  // Lengths and sentence numbers stand at those places of the scratch memory.
+  // Returns the rows of step t.  `lengths` and `sentence` are the offsets of the lengths and sentence numbers in the
+  // scratch memory.
   DecoderRows RowsAt(const KernelArgs& args, int64_t t, Range sentences, int64_t lengths,
                      int64_t sentence) const;
 
@@ -53,7 +53,7 @@ class AttentionDecoderKernel : public Kernel {
   void EmbeddingGradients(const KernelArgs& args) const;
   void EncoderGradients(const KernelArgs& args) const;
 
-  // Rows by (n, t), and one step of them.
+  // All() has a row for each (n, t); StepOf() is one step of it.
   Matrix All(float* data, int64_t columns) const { return Matrix::Dense(data, N_ * T_, columns); }
   Matrix StepOf(const Matrix& all, int64_t t, Range sentences) const {
     return all.Every(T_, sentences.begin * T_ + t, sentences.size());
@@ -70,7 +70,7 @@ class AttentionDecoderKernel : public Kernel {
   Matrix Scratch(const KernelArgs& args, int64_t at, int64_t columns) const {
     return All(Scratch(args, at), columns);
   }
-  // [N S, C] and [N S, A]
+  // The encoder outputs are [N S, C], the keys [N S, A].
   Matrix EncoderOutputs(const KernelArgs& args) const {
     return Matrix::Dense(args.inputs[0].f32(), N_ * sizes_.S, sizes_.C);
   }
@@ -80,7 +80,7 @@ class AttentionDecoderKernel : public Kernel {
   int64_t* Integers(const KernelArgs& args, int64_t at) const {
     return reinterpret_cast<int64_t*>(Scratch(args, at));
   }
-  int32_t* Tokens(const KernelArgs& args) const {  // [N, T]: what each step was given
+  int32_t* Tokens(const KernelArgs& args) const {  // [N, T]: the token that each step read
     return reinterpret_cast<int32_t*>(Kept(args, tokens_));
   }
 
@@ -92,14 +92,14 @@ class AttentionDecoderKernel : public Kernel {
   const Device device_;
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
-  // Places, in floats.  Kept from forward to backward: by (n, t) features [F], gates [4 H], query
-  // [A], weights [S], tokens; keys [N, S, A].
+  // Offsets, in floats.  Kept from forward to backward: for each (n, t) features [F], gates [4 H], query [A], weights
+  // [S] and the token; keys [N, S, A].
   FloatRoom kept_, forward_, backward_;
   int64_t features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, tokens_ = 0, keys_ = 0;
-  // Scratch of forward.
+  // Offsets in Forward's scratch memory.
   int64_t packed_ = 0, from_state_ = 0, lengths_ = 0, sentence_ = 0;
-  // Scratch of backward: by (n, t) dfeatures [F], before [H] (the states before), dquery
-  // [A]; by n dstate [H], dv [A], room [S]; dkeys [N, S, A].
+  // Offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state), dquery [A];
+  // for each n dstate [H], dv [A], room [S]; dkeys [N, S, A].
   int64_t packed_back_ = 0, dfeatures_ = 0, before_ = 0, dquery_ = 0, dstate_ = 0, dv_ = 0,
           room_ = 0, dkeys_ = 0;
   int64_t lengths_back_ = 0, sentence_back_ = 0;

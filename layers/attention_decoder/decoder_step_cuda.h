@@ -1,6 +1,6 @@
-// One step of the decoder for some rows, on the GPU: what training, evaluation and search share.
+// One step of the decoder for a block of rows on the GPU, shared by training, evaluation and beam search.
 //
-// What a row has computed stands in its features [s; c; e], the order in which fc_out reads them.
+// A row's results are its features [s; c; e], in the order in which fc_out reads them.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace dtrain {
 
-// The parameters, or their gradients, by what they are multiplied with; addresses only.
+// Non-owning views of the parameters, or of their gradients, split by the factor that they are multiplied with.
 struct DecoderParams {
   DecoderSizes sizes;
-  DeviceMatrix query, keys;        // attn's halves [A, H] and [A, C]
+  DeviceMatrix query, keys;        // attn's state half [A, H] and encoder half [A, C]
   DeviceMatrix embedding;          // [V, E]
   DeviceMatrix embedded, context;  // the GRU's input halves [3 H, E] and [3 H, C]
   DeviceMatrix state;              // [3 H, H]
@@ -25,28 +25,28 @@ struct DecoderParams {
   static DecoderParams Of(const DecoderSizes& sizes, std::span<const Tensor> params);
 };
 
-// The rows of a step.
+// The memory of the rows of a step.
 struct DecoderRowsCuda {
   DeviceMatrix state_before;  // [., H]
-  DeviceMatrix features;      // [., H + C + E], e is filled in
-  DeviceMatrix gates;         // [., 4 H], GruCell's rows
-  float* from_state;          // [., 3 H], room
+  DeviceMatrix features;      // [., H + C + E]; e must be set
+  DeviceMatrix gates;         // [., 4 H], the rows of GruCell
+  float* from_state;          // [., 3 H], scratch
   AttentionRows attention;
-  SoftmaxSum* sums;  // room, one a row
+  SoftmaxSum* sums;  // scratch, one per row
 };
 
-// keys [rows, A] of encoder outputs [rows, C].
+// Computes keys [rows, A] from encoder outputs [rows, C].
 void DecoderKeys(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& encoder_outputs,
                  const DeviceMatrix& keys);
 
-// From the states before and the embedded tokens to the new states: fills features.
+// Computes the new states from the previous states and the embedded tokens; fills s and c of the features.
 void DecoderStep(CudaQueue& queue, const DecoderParams& params, const DecoderRowsCuda& rows);
 
-// logits [rows, V] of features.
+// Computes logits [rows, V] from features.
 void DecoderLogits(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& features,
                    const DeviceMatrix& logits);
 
-// For search: attention_search_cuda.cu.
+// Returns the step decoder for beam search (attention_search_cuda.cu).
 std::unique_ptr<StepDecoder> MakeAttentionStepDecoderCuda(const AttentionDecoder& layer,
                                                           const Device& device);
 

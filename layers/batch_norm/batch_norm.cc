@@ -10,7 +10,7 @@ void BatchNorm::Configure(config::Reader& reader) {
   momentum_ = reader.Number("momentum", 0.1)
                   .Min(0)
                   .Max(1)
-                  .Help("share of the batch's statistics in the new running ones");
+                  .Help("weight of the batch's statistics in the updated running ones");
   sync_ =
       reader.Bool("sync", false).Help("train on mean and variance over the samples of all workers");
 }
@@ -55,7 +55,7 @@ void BatchNorm::ForwardWithoutSamples(WorkerSums& sums, std::span<float* const> 
   std::vector<double> all(static_cast<size_t>(2 * channels_ + 1));
   sums.Sum(all);
   const BatchStatistics batch = {all.data(), channels_};
-  if (batch.values() == 0) return;  // nobody has samples: an empty part of a short batch
+  if (batch.values() == 0) return;  // no worker has samples in this part of a short batch
   CheckEnough(batch.values());
   for (int64_t c = 0; c < channels_; ++c) {
     MoveRunning(momentum_, batch.Of(c), batch.values(), state[0][c], state[1][c]);
@@ -68,9 +68,10 @@ void BatchNorm::BackwardWithoutSamples(WorkerSums& sums) const {
 }
 
 namespace {
-DTRAIN_LAYER("batch_norm", BatchNorm,
-             "channels moved to mean 0, deviation 1, then scaled (PyTorch BatchNorm2d); frozen, it "
-             "normalises with its running statistics and keeps them");
+DTRAIN_LAYER(
+    "batch_norm", BatchNorm,
+    "channels normalised to mean 0, deviation 1, then scaled (PyTorch BatchNorm2d); a frozen "
+    "layer uses its running statistics and does not update them");
 }
 
 }  // namespace dtrain

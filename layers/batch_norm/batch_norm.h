@@ -1,16 +1,15 @@
 // Batch normalisation (Ioffe and Szegedy 2015; PyTorch BatchNorm1d and BatchNorm2d).
 //   x [N, C, H, W] or [N, C];  y the same
 //   y = weight[c] (x - mean[c]) / sqrt(var[c] + eps) + bias[c]
-// Training takes mean and (biased) variance of the batch at hand, N*H*W values of each channel, and
-// moves the running statistics:
-//   running = (1 - momentum) running + momentum batch's,  with the unbiased variance, as PyTorch
-// Evaluation takes the running statistics.  They are worker state ("running_mean", "running_var"),
-// no parameters.  A frozen layer (weights.freeze) takes and keeps them in training as well (Keras's `trainable`; a
-// PyTorch module in `eval()` mode), with the gradient dx = weight[c] / sqrt(var[c] + eps) dy.
-// With `sync: true` training takes mean and variance over the samples of all workers (PyTorch
-// SyncBatchNorm), so that a batch gives the same statistics however it is divided.  All workers
-// must take their steps together.
-// InferShapes throws ShapeError for other ranks.
+// Training uses the mean and (biased) variance of the current batch, over N*H*W values of each channel, and updates the
+// running statistics:
+//   running = (1 - momentum) running + momentum batch,  with the unbiased variance, as in PyTorch
+// Evaluation uses the running statistics.  They are state of each worker ("running_mean", "running_var"), not
+// parameters.  A frozen layer (weights.freeze) uses them in training too and does not update them (Keras's `trainable:
+// False`; a PyTorch module in `eval()` mode); its gradient is dx = weight[c] / sqrt(var[c] + eps) dy.  With `sync:
+// true` training uses the mean and variance over the samples of all workers (PyTorch SyncBatchNorm), so the statistics
+// do not depend on how a batch is divided.  Then all workers must run their steps in lockstep.  InferShapes throws
+// ShapeError for a tensor of another rank than 2 or 4.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +18,12 @@
 
 namespace dtrain {
 
-// Of one channel; the variance is the biased one.
+// The mean and biased variance of one channel.
 struct Moments {
   double mean, variance;
 };
 
-// From sums over all values: {sum of x, sum of x^2} [2, C] | values.
+// The statistics of a batch, from an array of doubles: sum of x [C], sum of x^2 [C], number of values per channel [1].
 struct BatchStatistics {
   const double* sums;
   int64_t channels;
@@ -36,7 +35,7 @@ struct BatchStatistics {
   }
 };
 
-// Moves a channel's running statistics towards those of a batch of so many values.
+// Updates a channel's running statistics with those of a batch of `values` values per channel.
 constexpr void MoveRunning(double momentum, const Moments& batch, double values, float& mean,
                            float& variance) {
   const double unbiased = values / (values - 1);
@@ -61,9 +60,9 @@ class BatchNorm : public Layer {
   double momentum() const { return momentum_; }
   bool sync() const { return sync_; }
 
-  // Throws ShapeError when a channel has one value (or none) to take a variance of.
+  // Throws ShapeError if a channel has fewer than two values, which have no variance.
   void CheckEnough(double values) const;
-  // The same for a batch of this shape, unless other workers may have more.
+  // Does the same for a batch of shape x, unless `sync` is set, since other workers may have more values.
   void CheckEnoughIn(const Shape& x) const;
 
  private:

@@ -1,4 +1,4 @@
-// Batch normalisation in plain loops: the measure for every kernel.
+// Reference implementation of batch normalisation in plain loops, against which every kernel is tested.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"
@@ -27,8 +27,8 @@ class BatchNormReference : public LayerReference {
   }
 
   // With z = (x - mean) / sqrt(var + eps):  dweight = sum dy z,  dbias = sum dy,
-  // dx = weight / sqrt(var + eps) (dy - dbias / count - z dweight / count), in evaluation (of a frozen layer)
-  // without the last two, since mean and variance do not follow from x.
+  // dx = weight / sqrt(var + eps) (dy - dbias / count - z dweight / count).  A frozen layer omits the last two terms,
+  // since mean and variance do not depend on x.
   void Backward(const Layer& layer, RefArgs& args) const override {
     const auto& norm = static_cast<const BatchNorm&>(layer);
     const auto& x = args.inputs[0];
@@ -59,7 +59,7 @@ class BatchNormReference : public LayerReference {
     double count = 0;
   };
 
-  // Of the batch in training, the running ones in evaluation.
+  // Returns the batch's statistics in training, the running ones in evaluation.
   static Statistics StatisticsOf(const BatchNorm& norm, const RefArgs& args, int64_t c) {
     Statistics s;
     const auto& x = args.inputs[0];
@@ -77,7 +77,7 @@ class BatchNormReference : public LayerReference {
     return s;
   }
 
-  // body(index) for the elements of channel c.
+  // Calls body(index) for the elements of channel c.
   template <class Body>
   static void ForEachOf(const Shape& shape, int64_t c, const Body& body) {
     const int64_t plane = shape.CountFrom(2);
@@ -88,7 +88,7 @@ class BatchNormReference : public LayerReference {
   }
 };
 
-// Every result passes through sums over the batch that the cost of one element does not show.
+// The tolerance is larger than the cost of one element suggests, because every result depends on sums over the batch.
 DTRAIN_LAYER_CASES("batch_norm", BatchNormReference,
                    {{"image", "{}", {{4, 3, 5, 6}}, 0, true, 8},
                     {"one channel", "{}", {{6, 1, 4, 4}}, 0, true, 8},

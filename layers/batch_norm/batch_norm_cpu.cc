@@ -1,19 +1,18 @@
-// Batch normalisation on the CPU: plain or channels last, with a ReLU fused into both passes.
-// oneDNN's sums in float, which at 100,000 values a channel is seen in the fourth digit of a deep
-// net's outputs, and reads the input once more.
+// Batch normalisation on the CPU, for plain and channels_last images, with a ReLU fused into both passes. oneDNN's
+// kernel is not used: it sums in float, which at 100,000 values per channel changes the fourth digit of a deep net's
+// outputs, and reads the input once more.
 //
-// A frozen layer's backward pass is that of evaluation: dx = scale dy.
+// A frozen layer runs in evaluation mode; its backward pass is dx = scale dy.
 //
-// Forward, training: {sum of x, sum of x^2} of each channel and the number of values, summed in
-// double, where taking mean^2 off loses nothing that float has.  Backward: {sum of dy, sum of dy (x
-// - mean)} likewise, for dx.  With `sync` both are sums over all workers, and the same to the bit
-// on all of them; the gradients of weight and bias stay those of this worker's samples, as the
-// strategy sums them.  Sums are taken in pieces that follow from the shape, so threads change no
-// bit.
+// In training, Forward sums {x, x^2} of each channel and counts the values.  The sums are double, so that subtracting
+// mean^2 loses no digit that a float has.  Backward sums {dy, dy (x - mean)} likewise.  With `sync` both are sums over
+// all workers, and bitwise equal on all of them; the gradients of weight and bias are those of this worker's samples
+// only, since the strategy sums gradients over workers.  Sums are computed in parts that depend only on the shape, so
+// the result is bitwise the same for any number of threads.
 //
-// Kept from Forward to Backward: values [1] | 1 / deviation [C], doubles | mean | weight /
-// deviation [C], floats.  Scratch: sums [2 C + 1] | each piece's sums [2 C], doubles | two factors
-// [2, C] floats.
+// Saved from Forward to Backward: number of values [1] and 1 / deviation [C] as doubles, then mean [C] and weight /
+// deviation [C] as floats.  Scratch memory: sums [2 C + 1] and each part's sums [2 C] as doubles, then from_bias and
+// from_scale [2, C] as floats.
 #include <algorithm>
 #include <cmath>
 
@@ -25,11 +24,11 @@
 namespace dtrain {
 namespace {
 
-// Channels last, rows are shared out in so many pieces at most, and none has fewer rows.
-constexpr int64_t kPiecesMax = 64;
-constexpr int64_t kPieceRowsMin = 64;
-// Values (2 MiB) from which an output is written past the caches: a cache line that is written as a
-// whole need not be read.
+// In channels_last format the rows are divided into at most kPartsMax parts of at least kPartRowsMin rows.
+constexpr int64_t kPartsMax = 64;
+constexpr int64_t kPartRowsMin = 64;
+// Outputs of at least this many values (2 MiB) are written with non-temporal stores, so that their cache lines need not
+// be read first.
 constexpr int64_t kStreamMin = 512 * 1024;
 
 class BatchNormCpu : public Kernel {
@@ -38,20 +37,19 @@ class BatchNormCpu : public Kernel {
       : training_(request.mode == Mode::kTrain),
         norm_(*static_cast<const BatchNorm*>(request.layer)),
         relu_(request.fused_relu),
-        // [N, C] is rows as they are.
+        // A tensor [N, C] has rows of channels in plain format too.
         rows_last_(request.inputs[0].rank() == 2 || offer.inputs[0] == Format::kChannelsLast),
         batch_(request.inputs[0][0]),
         channels_(request.inputs[0][1]),
         plane_(request.inputs[0].CountFrom(1) / channels_),
-        pieces_(rows_last_ ? std::clamp(batch_ * plane_ / kPieceRowsMin, int64_t{1}, kPiecesMax)
-                           : 0),
+        parts_(rows_last_ ? std::clamp(batch_ * plane_ / kPartRowsMin, int64_t{1}, kPartsMax) : 0),
         device_(request.device) {}
 
   KernelNeeds Needs() const override {
     KernelNeeds needs;
     const size_t channels = static_cast<size_t>(channels_);
     needs.saved_bytes = (1 + channels) * sizeof(double) + 2 * channels * sizeof(float);
-    needs.scratch_bytes = (1 + 2 * channels * static_cast<size_t>(1 + pieces_)) * sizeof(double) +
+    needs.scratch_bytes = (1 + 2 * channels * static_cast<size_t>(1 + parts_)) * sizeof(double) +
                           2 * channels * sizeof(float);
     needs.backward_reads_inputs = training_ || relu_;
     needs.forward_in_place = !training_;
@@ -109,7 +107,7 @@ class BatchNormCpu : public Kernel {
   }
 
  private:
-  // The statistics are constants, and nobody takes the parameters' gradients.
+  // The statistics are constants, and the parameters' gradients are not needed.
   void BackwardOfFrozen(const KernelArgs& args, const ChannelFactors& factors) const {
     const float* const x = args.inputs[0].f32();
     const float* const dy = args.output_gradients[0].f32();
@@ -127,7 +125,7 @@ class BatchNormCpu : public Kernel {
     float *mean, *scale;
   };
 
-  // The batch's statistics, and the running ones moved towards them.
+  // Computes the batch's statistics and updates the running ones.
   void TakeBatch(const KernelArgs& args, const float* x, const Kept& kept) const {
     double* const sums = Sums(args);
     SumRuns(args, [&](int64_t at, int64_t rows, int64_t channels, int64_t, double* part) {
@@ -166,7 +164,7 @@ class BatchNormCpu : public Kernel {
     return kept;
   }
 
-  // The forward pass reads no corrections: any array will do for those.
+  // from_bias and from_scale are not read by the forward pass, so any valid array may stand for them.
   ChannelFactors FactorsOf(const KernelArgs& args, const Kept& kept) const {
     return {kept.mean, kept.scale, args.params[1].f32(), kept.mean, kept.mean};
   }
@@ -174,17 +172,17 @@ class BatchNormCpu : public Kernel {
     return {f.mean + c, f.scale + c, f.bias + c, f.from_bias + c, f.from_scale + c};
   }
 
-  // Doubles first, so that they are aligned.
+  // Doubles come first in the scratch memory, so that they are aligned.
   double* Sums(const KernelArgs& args) const { return static_cast<double*>(args.scratch); }
-  double* PieceSums(const KernelArgs& args, int64_t piece) const {
-    return Sums(args) + 1 + 2 * channels_ * (1 + piece);
+  double* PartSums(const KernelArgs& args, int64_t part) const {
+    return Sums(args) + 1 + 2 * channels_ * (1 + part);
   }
   float* Floats(const KernelArgs& args) const {
-    return reinterpret_cast<float*>(PieceSums(args, pieces_));
+    return reinterpret_cast<float*>(PartSums(args, parts_));
   }
 
-  // body(offset, rows, channels, first channel) for all of the image, in parallel: shares of the
-  // rows, or the planes.
+  // Calls body(offset, rows, channels, first channel) in parallel for the whole tensor: for each thread's share of the
+  // rows, or in plain format for each plane.
   template <class Body>
   void ForEachRun(const Body& body) const {
     if (!rows_last_) {
@@ -198,23 +196,24 @@ class BatchNormCpu : public Kernel {
     });
   }
 
-  // Sums(args) = what body(offset, rows, channels, first channel, sums) adds up over the image:
-  // pieces of the rows, added in order, or each channel's planes in the order of the samples.
+  // Computes Sums(args) from calls body(offset, rows, channels, first channel, sums), which add to `sums`: one call for
+  // each part of the rows, whose sums are added in order, or in plain format one for each plane of a channel, in the
+  // order of the samples.
   template <class Body>
   void SumRuns(const KernelArgs& args, const Body& body) const {
     double* const sums = Sums(args);
     if (!rows_last_) return SumPlanes(sums, body);
-    ParallelFor(device_.threads, pieces_, [&](int64_t piece) {
+    ParallelFor(device_.threads, parts_, [&](int64_t part) {
       const Range rows =
-          SplitEvenly({0, batch_ * plane_}, static_cast<int>(pieces_), static_cast<int>(piece));
-      double* const part = PieceSums(args, piece);
-      std::fill_n(part, 2 * channels_, 0.0);
-      body(rows.begin * channels_, rows.size(), channels_, 0, part);
+          SplitEvenly({0, batch_ * plane_}, static_cast<int>(parts_), static_cast<int>(part));
+      double* const own = PartSums(args, part);
+      std::fill_n(own, 2 * channels_, 0.0);
+      body(rows.begin * channels_, rows.size(), channels_, 0, own);
     });
-    std::copy_n(PieceSums(args, 0), 2 * channels_, sums);
-    for (int64_t piece = 1; piece < pieces_; ++piece) {
-      const double* const part = PieceSums(args, piece);
-      for (int64_t i = 0; i < 2 * channels_; ++i) sums[i] += part[i];
+    std::copy_n(PartSums(args, 0), 2 * channels_, sums);
+    for (int64_t part = 1; part < parts_; ++part) {
+      const double* const own = PartSums(args, part);
+      for (int64_t i = 0; i < 2 * channels_; ++i) sums[i] += own[i];
     }
   }
 
@@ -246,7 +245,7 @@ class BatchNormCpu : public Kernel {
   const bool relu_;
   const bool rows_last_;
   const int64_t batch_, channels_, plane_;
-  const int64_t pieces_;
+  const int64_t parts_;
   const Device device_;
 };
 

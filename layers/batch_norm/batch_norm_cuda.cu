@@ -1,11 +1,11 @@
-// Batch normalisation on the GPU, implementation "direct": rows of channels, with a ReLU fused into
-// both passes.  What it computes, and in double, is what the CPU's kernel does (batch_norm_cpu.cc):
-// cuDNN sums in float, knows nothing of other workers and has no ReLU in this form.
+// Batch normalisation on the GPU, implementation "direct", for channels_last images, with a ReLU fused into both
+// passes.  It computes what the CPU's kernel does (batch_norm_cpu.cc), with sums in double. cuDNN's is not used: it
+// sums in float, cannot sum over workers and has no fused ReLU in this form.
 //
-// Memory bounds it: forward reads x twice and writes y, backward reads x and dy twice and writes dx,
-// each in the order of memory; what is done once a channel does not show.
+// The kernel is memory-bound: Forward reads x twice and writes y, Backward reads x and dy twice and writes dx, with
+// coalesced accesses; the work per channel is negligible.
 //
-// With `sync` the sums pass through the host, where those of all workers are added.
+// With `sync` the sums are copied to the host, where those of all workers are added.
 #include <cmath>
 
 #include "framework/kernels/cuda/column_sums.h"
@@ -15,9 +15,9 @@
 namespace dtrain {
 namespace {
 
-// What is known of the channels after the first half of Forward, and kept for Backward.
+// The channels' statistics and parameters; the arrays except weight and bias are saved for Backward.
 struct Channels {
-  double* values;   // of a channel in the batch; [1]
+  double* values;   // [1]: values per channel in the batch
   double* inverse;  // 1 / deviation
   float *mean, *scale;
   const float *weight, *bias;
@@ -32,7 +32,7 @@ struct Channels {
   DT_DEVICE float Normalised(int64_t c, float x) const {
     return (x - mean[c]) * scale[c] + bias[c];
   }
-  // dy where the ReLU is open.
+  // Returns dy where the ReLU's input is above 0, else 0.
   DT_DEVICE float Open(int64_t c, float x, float dy) const {
     return !relu || Normalised(c, x) > 0 ? dy : 0;
   }
@@ -106,9 +106,10 @@ class BatchNormCuda : public Kernel {
     });
   }
 
-  // The steps of the two; public for nvcc's sake.
+  // The steps of Forward and Backward follow.  They are public because nvcc requires it of functions with device
+  // lambdas.
 
-  // {sum of x, sum of x^2} of each channel, and the number of values.
+  // Computes {sum of x, sum of x^2} of each channel, and the number of values.
   void SumBatch(const KernelArgs& args) {
     const int64_t channels = channels_;
     const double rows = static_cast<double>(columns_.rows());
@@ -129,7 +130,7 @@ class BatchNormCuda : public Kernel {
     norm_.CheckEnough(all ? of_workers_.back() : rows);
   }
 
-  // The batch's statistics, and the running ones moved towards them.
+  // Computes the batch's statistics and updates the running ones.
   void TakeBatch(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const BatchStatistics batch = {Sums(args), channels_};
@@ -149,7 +150,7 @@ class BatchNormCuda : public Kernel {
     ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) { kept.Keep(c, {mean[c], variance[c]}); });
   }
 
-  // {sum of dy, sum of dy (x - mean)} of each channel, which are the parameters' gradients too.
+  // Computes {sum of dy, sum of dy (x - mean)} of each channel, and from them the parameters' gradients.
   void SumGradients(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
@@ -175,7 +176,7 @@ class BatchNormCuda : public Kernel {
         });
   }
 
-  // The statistics are constants, and nobody takes the parameters' gradients.
+  // The statistics are constants, and the parameters' gradients are not needed.
   void BackwardOfFrozen(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
@@ -188,7 +189,7 @@ class BatchNormCuda : public Kernel {
     });
   }
 
-  // What the sums take off dx.
+  // Computes from_bias and from_scale, the terms of dx that follow from the sums.
   void TakeGradients(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
@@ -204,7 +205,7 @@ class BatchNormCuda : public Kernel {
   }
 
  private:
-  // Answers whether there are other workers; of_workers_ is then what is summed.
+  // Sums over all workers.  Returns false if there are no others; otherwise of_workers_ has the sums.
   bool SumWorkers(const KernelArgs& args, int64_t count) {
     if (!norm_.sync() || args.worker_sums == nullptr) return false;
     const size_t bytes = static_cast<size_t>(count) * sizeof(double);

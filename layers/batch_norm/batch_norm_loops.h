@@ -1,13 +1,13 @@
 // Batch normalisation's passes over memory, compiled once per instruction set
 // (batch_norm_loops_isa.cc).
 //
-// A pass goes over `rows` rows of `channels` values, one of each channel (channels last).  A plane
-// of one channel (plain format) is as many rows of one channel.  With a ReLU behind the layer,
-// `relu`, values that it makes 0 pass no gradient.
+// A pass processes `rows` rows of `channels` values, one of each channel (channels last).  In plain format a plane of
+// one channel is passed as rows of one channel each.  `relu` means that a ReLU is fused behind the layer: no gradient
+// flows through values that it sets to 0.
 //
-// Sums are double throughout: products of two floats are exact in double, so what rounding is left
-// (1e-16 of the largest partial sum) is far below what a float keeps of mean and variance, however
-// the rows are divided among threads and workers.
+// All sums are double.  Products of two floats are exact in double, so the remaining rounding error (1e-16 of the
+// largest partial sum) is far below a float's precision for mean and variance, however the rows are divided among
+// threads and workers.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,13 @@ struct NormFactors {
   T mean, scale, bias;
   T from_bias, from_scale;  // read backward only
 };
-using ChannelFactors = NormFactors<const float*>;  // an array over the channels for each
+using ChannelFactors = NormFactors<const float*>;  // arrays [channels]
 
 // sums[c] += sum of x, sums[channels + c] += sum of x^2.
 DTRAIN_ISA_DECLARE(void, NormSums, (const float* x, int64_t rows, int64_t channels, double* sums))
 
-// y may be x.  `stream`: y is too large to stay in the caches, so it is written past them.
+// y = (x - mean) * scale + bias, then max(0, .) if `relu`. y may be x.  `stream` writes y with non-temporal stores, for
+// a y that is too large for the caches.
 DTRAIN_ISA_DECLARE(void, NormForward,
                    (const float* x, int64_t rows, int64_t channels, const ChannelFactors& factors,
                     bool relu, bool stream, float* y))
@@ -42,7 +43,7 @@ DTRAIN_ISA_DECLARE(void, NormBackward,
                    (const float* x, const float* dy, int64_t rows, int64_t channels,
                     const ChannelFactors& factors, bool relu, float* dx))
 
-// dx = scale * dy, the gradient where mean and deviation do not follow from x.  dx may be dy; x is read with `relu` alone.
+// dx = scale * dy, the gradient if mean and deviation do not depend on x. dx may be dy; x is read only if `relu`.
 DTRAIN_ISA_DECLARE(void, NormBackwardOfFrozen,
                    (const float* x, const float* dy, int64_t rows, int64_t channels,
                     const ChannelFactors& factors, bool relu, float* dx))

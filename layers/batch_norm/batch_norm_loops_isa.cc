@@ -5,10 +5,10 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// Rows that share one load of a channel's sums.
+// Number of rows that are added between loading and storing a channel's sums.
 constexpr int64_t kRowGroup = 8;
 
-// A Vec as doubles.
+// A Vec is widened to two vectors of kDoubles doubles.
 constexpr int kDoubles = kLanes / 2;
 typedef double VecDouble __attribute__((vector_size(4 * kLanes)));
 typedef double UnalignedVecDouble __attribute__((vector_size(4 * kLanes), aligned(8), may_alias));
@@ -42,7 +42,7 @@ DTRAIN_INLINE double SumLanes(const Wide& v) {
   return sum;
 }
 
-// first += a, second += a * b.
+// Add() computes first += a and second += a * b.
 template <class T>
 struct Pair {
   T a, b;
@@ -82,13 +82,13 @@ DTRAIN_INLINE void Put(float* p, float v) { *p = v; }
 DTRAIN_INLINE void PutPast(float* p, Vec v) { Stream(p, v); }
 DTRAIN_INLINE void PutPast(float* p, float v) { *p = v; }
 
-// Of channels c, c + 1, ..., one a lane.
+// Returns the factors of channels c, c + 1, ..., one per lane.
 template <class T>
 DTRAIN_INLINE NormFactors<T> FactorsAt(const ChannelFactors& f, int64_t c) {
   return {At<T>(f.mean + c), At<T>(f.scale + c), At<T>(f.bias + c), At<T>(f.from_bias + c),
           At<T>(f.from_scale + c)};
 }
-// Of the first channel, in every lane.
+// Returns the factors of the first channel in every lane.
 template <class T>
 DTRAIN_INLINE NormFactors<T> FactorsOfFirst(const ChannelFactors& f) {
   return {Spread<T>(f.mean), Spread<T>(f.scale), Spread<T>(f.bias), Spread<T>(f.from_bias),
@@ -99,7 +99,7 @@ template <class T>
 DTRAIN_INLINE T Normalised(T x, const NormFactors<T>& f) {
   return (x - f.mean) * f.scale + f.bias;
 }
-// dy where the ReLU is open.
+// Returns dy, or 0 where the ReLU's output is 0.
 template <bool relu, class T>
 DTRAIN_INLINE T Open(T x, T dy, const NormFactors<T>& f) {
   if constexpr (relu) {
@@ -185,7 +185,7 @@ void SumPlane(const Pass& pass, int64_t count, const ChannelFactors& factors, do
   for (; i < count; ++i) Add(pass(i, one), sums[0], sums[1]);
 }
 
-// `rows` rows from element `at` on: at most kRowGroup.
+// Sums `rows` rows (at most kRowGroup) from element `at` on.
 template <class Pass>
 DTRAIN_INLINE void SumRowGroup(const Pass& pass, int64_t at, int64_t rows, int64_t channels,
                                const ChannelFactors& factors, double* sums) {

@@ -1,4 +1,4 @@
-// Batch normalisation in ONNX's operators, by the running statistics.
+// Exports batch normalisation with the running statistics as ONNX's BatchNormalization.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/batch_norm/batch_norm.h"
 

@@ -4,7 +4,7 @@ namespace dtrain {
 
 Cost BinaryCrossEntropy::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
-  return {36 * elements, 20 * elements};  // an exponential counts about 16
+  return {36 * elements, 20 * elements};  // an exponential counts as about 16
 }
 
 namespace {

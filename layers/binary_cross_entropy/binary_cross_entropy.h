@@ -1,12 +1,11 @@
 // Binary cross-entropy on logits, the sigmoid included (PyTorch BCEWithLogitsLoss, Caffe
-// SigmoidCrossEntropyLoss): each score is a question of its own, to be answered with yes (1), no (0) or a
-// probability.
-//   x [N, ...] logits;  target in [0, 1]: nn/element_loss.h says which
+// SigmoidCrossEntropyLoss): each score is a separate yes-no question, whose target is 1, 0 or a probability.
+//   x [N, ...] logits;  target in [0, 1], of a shape that nn/element_loss.h describes
 //   loss[n] = mean over i of  -t log s - (1 - t) log(1 - s),  s = sigmoid(x[n,i]), t = target[n,i]
-// computed as max(x, 0) - x t + log(1 + exp(-|x|)), which no logit overflows.
-// Backward: dx = loss_scale (s - t) / D, D elements a sample.
-// Class labels may have one logit (classes 0 and 1), or one logit a class: then each is asked whether it is the
-// one.
+// The loss is computed as max(x, 0) - x t + log(1 + exp(-|x|)), which does not overflow for any logit.
+// Backward: dx = loss_scale (s - t) / D for D elements per sample.
+// Targets that are class labels need one logit (classes 0 and 1) or one logit per class, whose target is 1 for the
+// label's class and 0 for the others.
 #pragma once
 
 #include <cmath>

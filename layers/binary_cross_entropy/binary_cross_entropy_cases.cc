@@ -1,4 +1,4 @@
-// Cases of binary cross-entropy.
+// Test cases of binary cross-entropy.
 #include <cmath>
 
 #include "framework/nn/element_loss_ref.h"
@@ -16,7 +16,7 @@ struct CrossEntropy {
 
 using BinaryCrossEntropyReference = ElementLossReference<CrossEntropy>;
 
-// The exponential, the logarithm and the division each round once more than a plain sum.
+// The exponential, the logarithm and the division each add a rounding error to those of a plain sum.
 DTRAIN_LAYER_CASES("binary_cross_entropy", BinaryCrossEntropyReference,
                    {{"probabilities", "{}", {{5, 3}, {5, 3}}, 0, true, 4},
                     {"a probability each", "{}", {{7, 1}, {7}}, 0, true, 4},

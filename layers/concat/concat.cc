@@ -1,6 +1,6 @@
-// Puts tensors beside each other along the last axis (PyTorch cat(dim=-1), Caffe Concat).
-//   x_i [N, ..., C_i], any number of them, equal but for C_i;  y [N, ..., sum of C_i]
-// InferShapes throws ShapeError when another axis differs.
+// Concatenates tensors along the last axis (PyTorch cat(dim=-1), Caffe Concat).
+//   x_i [N, ..., C_i], any number of inputs, whose shapes may differ in C_i only;  y [N, ..., sum of C_i]
+// InferShapes throws ShapeError if another axis differs.
 #include "framework/core/error.h"
 #include "framework/nn/layer.h"
 

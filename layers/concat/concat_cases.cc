@@ -1,4 +1,4 @@
-// Concat in plain loops.
+// Reference implementation of concat in plain loops.
 #include "framework/nn/layer_case.h"
 
 namespace dtrain {
@@ -19,7 +19,7 @@ class ConcatReference : public LayerReference {
   }
 
  private:
-  // body(input, place in the input, place in the output)
+  // Calls body(input, index in the input, index in the output) for each element.
   template <class Body>
   static void ForEach(const RefArgs& args, const std::vector<RefTensor>& inputs, const Body& body) {
     const Shape& y = args.outputs[0].shape;

@@ -7,11 +7,11 @@ namespace {
 
 int64_t LastOf(const Shape& shape) { return shape[shape.rank() - 1]; }
 
-// The columns of the output that an input becomes: [first, first + width).
+// An input and the columns of the output that it becomes: [first, first + width).
 struct Part {
   int64_t count, width, first;
 
-  // Where element i of the input lies in an output of rows this wide.
+  // Returns the index of the input's element i in an output whose rows have `row` columns.
   DT_DEVICE int64_t PlaceOf(int64_t i, int64_t row) const {
     return i / width * row + first + i % width;
   }

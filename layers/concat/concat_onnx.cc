@@ -1,4 +1,4 @@
-// Concat in ONNX's operators.
+// Exports concat as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

@@ -1,11 +1,11 @@
-// Packing of images for the bf16 convolution.
+// Packs images for the bf16 convolution.
 #include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// Sixteen channels of image i of a pixel; zeros beyond the images.
+// Returns sixteen channels of image i at one pixel, or zeros if there is no image i.
 DTRAIN_INLINE Floats Channels(const Bf16Pixels& from, const float* x, int64_t i) {
   return i < from.images ? LoadFloats(x + i * from.image_floats) : ZeroFloats();
 }
@@ -13,8 +13,8 @@ DTRAIN_INLINE Floats Channels(const Bf16Pixels& from, const float* x, int64_t i)
 }  // namespace
 
 void Bf16PackRows(const Bf16Pixels& from, const float* x, Bf16* to) {
-  // A few pixels of an image at a time: one after the other leaves no page of an image for long,
-  // all images of a pixel share their place in the cache.
+  // Pack kRun pixels of an image at a time: consecutive pixels of an image are on the same memory page, whereas the
+  // same pixel of different images maps to the same cache sets.
   constexpr int64_t kRun = 4;
   const int64_t blocks = from.channels / kBf16Block;
   for (int64_t first = 0; first < from.pixels; first += kRun) {

@@ -7,10 +7,10 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kWholeBytes = 1 << 20;   // packed maps of a group up to this are kept whole
-constexpr int64_t kBandBytes = 512 << 10;  // packed rows of a core, beside weights and outputs
-constexpr int64_t kItemBytes = 512 << 10;  // what one item of a weights pass reads of whole maps
-constexpr int64_t kHeldBytes = 1 << 20;    // packed rows of a weights pass, beside its sums
+constexpr int64_t kWholeBytes = 1 << 20;   // up to this, a group's maps are packed as a whole
+constexpr int64_t kBandBytes = 512 << 10;  // for one core's packed rows
+constexpr int64_t kItemBytes = 512 << 10;  // for what one weights item reads of whole maps
+constexpr int64_t kHeldBytes = 1 << 20;    // for the packed rows of a weights pass
 
 int64_t GroupsOf(int64_t batch) { return (batch + kBf16Images - 1) / kBf16Images; }
 int64_t ImagesOf(int64_t batch, int64_t group) {
@@ -22,7 +22,7 @@ Bf16Map MapOf(const Shape& shape) {
   return {shape[1], shape[2], shape[3], row, shape[1], shape[2] * row};
 }
 
-// A window of one pixel reads every stride-th one only.
+// Returns true for a 1 x 1 window without padding that reads only every stride-th pixel.
 bool ReadsEvery(const Bf16Problem& p) { return p.kernel == 1 && p.stride > 1 && p.pad == 0; }
 
 Bf16Map EveryPixel(const Bf16Problem& p) {
@@ -32,7 +32,7 @@ Bf16Map EveryPixel(const Bf16Problem& p) {
   return map;
 }
 
-// y[i] = sum x[i stride - pad + k] w[k].
+// Returns the windows of the forward pass: y[i] = sum over k of x[i stride - pad + k] w[k].
 std::vector<Bf16Window> ForwardWindows(int64_t in, int64_t out, int64_t kernel, int64_t stride,
                                        int64_t pad) {
   std::vector<Bf16Window> windows;
@@ -45,8 +45,8 @@ std::vector<Bf16Window> ForwardWindows(int64_t in, int64_t out, int64_t kernel, 
   return windows;
 }
 
-// The place of tap k among the turned ones: those of one remainder by the stride stand together,
-// falling, and so meet neighbours of dy.
+// Returns the position of tap k in the turned weights.  Taps with the same remainder modulo the stride are adjacent, in
+// falling order, so that consecutive taps meet consecutive elements of dy.
 int64_t TurnedPlace(int64_t k, int64_t kernel, int64_t stride) {
   int64_t place = 0;
   for (int64_t other = 0; other < kernel; ++other) {
@@ -55,7 +55,8 @@ int64_t TurnedPlace(int64_t k, int64_t kernel, int64_t stride) {
   return place;
 }
 
-// dx[i] = sum dy[(i + pad - k) / stride] w[k], where that is whole.
+// Returns the windows of the pass for dx[i] = sum of dy[(i + pad - k) / stride] w[k] over all k that give an integer
+// index.
 std::vector<Bf16Window> TurnedWindows(int64_t in, int64_t out, int64_t kernel, int64_t stride,
                                       int64_t pad) {
   std::vector<Bf16Window> windows;
@@ -85,7 +86,7 @@ std::vector<int32_t> PlacesOf(const Bf16Problem& p, bool turned) {
 
 }  // namespace
 
-// What one Run is given, and its shared scratch.
+// The arguments of one Run, and its scratch memory.
 struct Bf16Convolution::Call {
   const float* x;
   const float* w;
@@ -93,7 +94,7 @@ struct Bf16Convolution::Call {
   bool relu;
   float* y;
   Bf16* shared;  // packed images or weights
-  Bf16* own;     // of the first thread
+  Bf16* own;     // scratch of the first thread; the others' follows
 };
 
 Bf16Convolution::Bf16Convolution(const Bf16Problem& p, bool turned, const Device& device)
@@ -132,7 +133,7 @@ Bf16Convolution::Bf16Convolution(const Bf16Problem& p, bool turned, const Device
   if (by_outputs_) ring_ = in_.rows;
 }
 
-// The input rows that a range of output rows reads.
+// Returns the input rows that a range of output rows reads.
 Range Bf16Convolution::InputRows(Range rows) const {
   Range read = {in_.rows, 0};
   for (int64_t r = rows.begin; r < rows.end; ++r) {
@@ -158,8 +159,8 @@ void Bf16Convolution::Run(const float* x, const float* w, const float* bias, boo
   by_outputs_ ? RunByOutputs(call) : RunByRows(call);
 }
 
-// Small maps: all images are packed, then each thread has blocks of outputs (and of rows, where
-// there are fewer blocks than threads) and packs the weights it needs.
+// For small maps: packs all images; then each thread computes some blocks of outputs (or a part of their rows, if there
+// are fewer blocks than threads) and packs the weights that it needs.
 void Bf16Convolution::RunByOutputs(const Call& call) const {
   RunTeam(device_.threads, [&](int thread, int team) {
     const Range share = SplitEvenly({0, groups_ * in_.rows}, team, thread);
@@ -183,8 +184,8 @@ void Bf16Convolution::RunByOutputs(const Call& call) const {
   });
 }
 
-// Large maps: all weights are packed, then each thread has rows of output and packs the images it
-// needs.
+// For large maps: packs all weights; then each thread computes some rows of the output and packs the rows of images
+// that it needs.
 void Bf16Convolution::RunByRows(const Call& call) const {
   ParallelFor(device_.threads, out_blocks_ * in_blocks_, [&](int64_t i) {
     const int64_t block = i / in_blocks_;
@@ -201,9 +202,9 @@ void Bf16Convolution::RunByRows(const Call& call) const {
   });
 }
 
-// A run of neighbouring rows, a band at a time; bands share the packed rows that both read.
+// Computes consecutive rows, one band at a time; a band reuses the packed rows that the previous band read.
 void Bf16Convolution::RunRows(const Call& call, int64_t group, Range rows, Bf16* packed) const {
-  int64_t done = 0;  // input rows below are packed
+  int64_t done = 0;  // input rows before this one are packed
   for (int64_t r = rows.begin; r < rows.end; r += band_) {
     const Range band = {r, std::min(r + band_, rows.end)};
     const Range read = InputRows(band);
@@ -272,11 +273,11 @@ struct Bf16WeightsPass::Call {
   float* sums;
 };
 
-// The rows of dy that are packed, of one group or of all.
+// The rows of dy that are packed, for one group or, if whole_, for all groups.
 struct Bf16WeightsPass::Part {
   int64_t group;
   Range rows;
-  bool fresh;  // nothing has been summed before
+  bool fresh;  // the first part: overwrite the sums
 };
 
 Bf16WeightsPass::Bf16WeightsPass(const Bf16Problem& p, const Device& device)
@@ -306,7 +307,8 @@ Bf16WeightsPass::Bf16WeightsPass(const Bf16Problem& p, const Device& device)
   ring_ = whole_ ? x_.rows : ring(band_);
 }
 
-// Sums over one group may take fewer pairs than a full tile; tiles cannot change within a sum.
+// A sum over a single group may use fewer pairs than a full tile.  A sum over several groups must use full tiles, since
+// the tile shape is fixed within a sum.
 int64_t Bf16WeightsPass::PairsOf(int64_t group) const {
   return whole_ && groups_ > 1 ? kBf16Images / 2 : (ImagesOf(batch_, group) + 1) / 2;
 }
@@ -330,7 +332,7 @@ void Bf16WeightsPass::Run(const float* x, const float* dy, bool accumulate, floa
   whole_ ? RunWhole(call) : RunBands(call);
 }
 
-// Everything is packed; an item of work is a block of weights from the first sum to the gradient.
+// Packs everything first; then an item of work computes the whole gradient of one block of weights.
 void Bf16WeightsPass::RunWhole(const Call& call) const {
   RunTeam(device_.threads, [&](int thread, int team) {
     for (int64_t group = 0; group < groups_; ++group) {
@@ -348,10 +350,10 @@ void Bf16WeightsPass::RunWhole(const Call& call) const {
   });
 }
 
-// Group by group and band by band; an item of work is a tap of a block of weights.
+// Processes group by group and band by band; an item of work adds to one tap of one block of weights.
 void Bf16WeightsPass::RunBands(const Call& call) const {
   for (int64_t group = 0; group < groups_; ++group) {
-    int64_t done = 0;  // input rows below are packed
+    int64_t done = 0;  // input rows before this one are packed
     for (int64_t r = 0; r < dy_.rows; r += band_) {
       const Range band = {r, std::min(r + band_, dy_.rows)};
       const Range read = InputRows(band);

@@ -1,10 +1,9 @@
-// The two passes of the bf16 convolution over a batch, which share their scratch memory:
-//   Bf16Convolution   y = x * w, and `turned` dx = dy * w
+// The passes of the bf16 convolution over a batch.  They run one after the other, so they share their scratch memory:
+//   Bf16Convolution   y = x * w, or, if `turned`, dx = dy * w
 //   Bf16WeightsPass   dw from x and dy
-// Images are packed for a few rows at a time, so that a core's cache holds what is multiplied; maps
-// that are small pack whole.  How rows, channels and threads are cut changes no bit of the result.
-// Both run the copy of the loops (bf16_loops.h) that they are given, in which implementations
-// differ.
+// Images are packed a few rows at a time, so that the factors fit in a core's cache; small maps are packed as a whole.
+// The division into rows, channels and threads does not change the result.  Both run the copy of the loops
+// (bf16_loops.h) in Bf16Problem::loops.
 #pragma once
 
 #include <memory>
@@ -19,14 +18,14 @@
 
 namespace dtrain {
 
-// One convolution layer at work: x [N, C, H, W] to y [N, O, H', W'], channels in multiples of 32.
+// A convolution from x [N, C, H, W] to y [N, O, H', W']; C and O must be multiples of 32.
 struct Bf16Problem {
   Shape x, y;
   int64_t kernel = 1, stride = 1, pad = 0;
   const Bf16Loops* loops = nullptr;
 };
 
-// Images channels last, or every `step`-th pixel of them both ways.
+// The sizes and strides of images in channels_last order, or of a subgrid of their pixels.
 struct Bf16Map {
   int64_t channels = 0;
   int64_t rows = 0, columns = 0;
@@ -38,7 +37,7 @@ class Bf16Convolution {
   Bf16Convolution(const Bf16Problem& problem, bool turned, const Device& device);
 
   size_t ScratchBytes() const;
-  // x and y change places with `turned`; bias may be null.
+  // If `turned`, x is dy and y is dx. bias may be null.
   void Run(const float* x, const float* w, const float* bias, bool relu, float* y,
            void* scratch) const;
 
@@ -60,14 +59,14 @@ class Bf16Convolution {
   const bool turned_;
   const Device device_;
   const int64_t batch_, groups_, kernel_;
-  const int64_t weight_channels_;  // C of the weights
+  const int64_t weight_channels_;  // C of the weights [O, C, K, K]
   Bf16Map in_, out_;
   int64_t in_blocks_, out_blocks_;
-  std::vector<Bf16Window> row_, column_;  // by output row, column
-  std::vector<int32_t> place_;            // by tap
-  bool by_outputs_;                       // packs whole maps, and shares out channels
-  int64_t band_;                          // else: output rows at a time,
-  int64_t ring_;                          // from so many packed ones
+  std::vector<Bf16Window> row_, column_;  // per output row, column
+  std::vector<int32_t> place_;            // per tap
+  bool by_outputs_;                       // packs whole maps; threads divide the channels
+  int64_t band_;                          // otherwise: output rows computed at a time
+  int64_t ring_;                          // otherwise: packed input rows kept
 };
 
 class Bf16WeightsPass {
@@ -91,7 +90,7 @@ class Bf16WeightsPass {
   int64_t Items() const { return in_blocks_ * out_blocks_; }
   int64_t Taps() const { return kernel_ * kernel_; }
   int64_t SumsOfItem() const { return Taps() * kBf16Square; }
-  // Numbers of a block of channels in scratch.
+  // Return the numbers of one block of channels in the scratch memory.
   int64_t XBlock() const { return held_groups_ * ring_ * x_.columns * kBf16Square; }
   int64_t DyBlock() const { return held_groups_ * band_ * dy_.columns * kBf16Square; }
   int64_t PairsOf(int64_t group) const;
@@ -102,17 +101,17 @@ class Bf16WeightsPass {
   int64_t stride_, pad_;
   Bf16Map x_, dy_;
   int64_t in_blocks_, out_blocks_;
-  bool whole_;           // all of x and dy is packed at once
-  int64_t held_groups_;  // packed at a time
-  int64_t band_;         // rows of dy at a time,
-  int64_t ring_;         // and rows of x that are packed then
+  bool whole_;           // x and dy are packed as a whole
+  int64_t held_groups_;  // groups that are packed at a time
+  int64_t band_;         // rows of dy packed at a time
+  int64_t ring_;         // rows of x packed at a time
 };
 
-// With `precision: bf16`, for channels in multiples of 32.  The rule looks at channels and
-// precision only, so training and evaluation of any batch choose alike.
+// Offers for `precision: bf16` if the channels are multiples of 32.  The rule depends only on channels and precision,
+// so training and evaluation choose the same kernel for any batch.
 std::optional<KernelOffer> OfferBf16Convolution(const KernelRequest& request);
 
-// A kernel of both passes that runs this copy of the loops.
+// Returns a kernel of both passes that runs `loops`.
 std::unique_ptr<Kernel> MakeBf16Convolution(const KernelRequest& request, const Bf16Loops& loops);
 
 }  // namespace dtrain

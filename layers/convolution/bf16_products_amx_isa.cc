@@ -1,4 +1,4 @@
-// The products of the bf16 convolution: blocks of 2 x 2 tiles; and the table of all its loops.
+// The products of the bf16 convolution, in blocks of 2 x 2 tiles, and the table of all its loops.
 #include "framework/device/cpu/amx_tiles.h"
 #include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"
@@ -10,7 +10,7 @@ constexpr int64_t kRow = 64;  // bytes
 
 DTRAIN_INLINE void ZeroSums() { TileZero<0>(), TileZero<1>(), TileZero<2>(), TileZero<3>(); }
 
-// `count` squares of a times squares of b, each `step` numbers behind the last.
+// Adds the products of `count` squares of a and of b; squares of b are `step` numbers apart.
 DTRAIN_INLINE void AddSquares(const Bf16* a, const Bf16* b, int64_t count, int64_t step) {
   for (int64_t i = 0; i < count; ++i, a += kBf16Square, b += step) {
     TileLoad<4>(a, kRow);
@@ -24,7 +24,7 @@ DTRAIN_INLINE void AddSquares(const Bf16* a, const Bf16* b, int64_t count, int64
   }
 }
 
-// The same for at most sixteen images.
+// Does the same for at most sixteen images.
 DTRAIN_INLINE void AddHalfSquares(const Bf16* a, const Bf16* b, int64_t count) {
   for (int64_t i = 0; i < count; ++i, a += kBf16Square, b += kBf16Square) {
     TileLoad<4>(a, kRow);
@@ -42,7 +42,7 @@ DTRAIN_INLINE void BeginPixel(const float* bias) {
     if (!half) TileZero<2>(), TileZero<3>();
     return;
   }
-  // Every row the same.
+  // A stride of 0 loads the bias into every row.
   TileLoad<0>(bias, 0), TileLoad<1>(bias + kTileLanes, 0);
   if (!half) TileLoad<2>(bias, 0), TileLoad<3>(bias + kTileLanes, 0);
 }
@@ -83,7 +83,7 @@ void Row(const Bf16RowJob& job) {
   }
 }
 
-// Output columns whose window's column kx lies inside the image: [begin, end).
+// Computes the output columns [begin, end) for which column kx of the window is inside the image.
 DTRAIN_INLINE void InsideColumns(const Bf16WeightJob& job, int64_t kx, int64_t& begin,
                                  int64_t& end) {
   const int64_t shift = kx - job.pad;

@@ -1,12 +1,12 @@
-// The bf16 convolution's weights, from plain OIHW order and their gradient back into it.  Sixteen
-// taps at a time are the lanes of a vector.
+// Packs the bf16 convolution's weights from plain OIHW order, and writes their gradient back in it.  The lanes of a
+// vector are sixteen taps.
 #include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// The taps from `first` on that one vector takes.
+// The taps from `first` on that fit in one vector.
 struct Taps {
   int64_t first;
   int64_t count;
@@ -18,7 +18,7 @@ DTRAIN_INLINE Taps TapsFrom(int64_t first, int64_t taps) {
   return {first, count, static_cast<LaneMask>((1u << count) - 1)};
 }
 
-// Vector t: pairs of channels (2 j, 2 j + 1), one a lane, of tap t of one output.
+// Loads one output's weights: lane j of vector t is the pair of channels (2 j, 2 j + 1) of tap t.
 DTRAIN_INLINE void LoadChannels(const Taps& taps, const float* w, int64_t all, Words (&v)[16]) {
 #pragma GCC unroll 16
   for (int j = 0; j < 16; ++j) {
@@ -30,7 +30,7 @@ DTRAIN_INLINE void LoadChannels(const Taps& taps, const float* w, int64_t all, W
 
 void PackChannelPairs(const Bf16WeightBlock& block, const Taps& taps, const float* w,
                       const int32_t* place, int64_t tap, Bf16* to) {
-  alignas(64) Words by_tap[16][16];  // of an output
+  alignas(64) Words by_tap[16][16];  // [tap][output]
   for (int o = 0; o < 16; ++o) {
     Words v[16];
     LoadChannels(taps, w + o * block.channels * block.taps, block.taps, v);
@@ -48,7 +48,7 @@ void PackChannelPairs(const Bf16WeightBlock& block, const Taps& taps, const floa
   }
 }
 
-// Pairs of outputs, for sixteen channels.
+// Packs pairs of outputs for sixteen channels.
 void PackOutputPairs(const Bf16WeightBlock& block, const Taps& taps, const float* w,
                      const int32_t* place, int64_t tap, Bf16* to) {
   const int64_t output = block.channels * block.taps;

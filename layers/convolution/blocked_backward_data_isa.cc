@@ -1,6 +1,6 @@
-// Backward to the input, scattered: the accumulators are a row segment of dx, P + K - 1 pixels of T
-// channels, and every pixel of dy adds into K of them.  So the border costs nothing, where
-// gathering with a full padding would compute (P + K - 1) / P times as much.
+// Computes the gradient by the input by scattering: the accumulators are a row segment of dx, P + K - 1 pixels of T
+// channels, and every pixel of dy is added to K of them.  So the border costs nothing, whereas gathering with full
+// padding would compute (P + K - 1) / P times as much.
 #include "framework/device/cpu/simd.h"
 #include "layers/convolution/blocked_loops.h"
 
@@ -13,7 +13,7 @@ struct Segment {
   float* dx;        // pixel (row, first column) of the first channel
   int64_t channel_stride;
   int64_t rows;  // rows of dy that reach this row of dx
-  bool first;    // the segment before has left its last K - 1 pixels in dx otherwise
+  bool first;    // if false, dx holds the previous segment's last K - 1 pixels
 };
 
 // Row i of dy reaches the row of dx through kernel row (last - i): w points to `last`.
@@ -64,7 +64,7 @@ void ScatterSegment(const BlockedConvolution& conv, const Segment& segment) {
 
 using SegmentFunction = void (*)(const BlockedConvolution&, const Segment&);
 
-// The longest segment that still leaves room for one channel.
+// Returns the length of the longest segment whose accumulators for one channel fit in registers.
 template <int K>
 constexpr int MaxPixels() {
   const int most = kLanes == 16 ? 10 : 8;

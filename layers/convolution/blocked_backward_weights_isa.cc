@@ -1,13 +1,13 @@
-// Gradient of the weights: for one channel and kernel row the accumulators are T outputs x K kernel
-// columns while the loop runs over pixels.  The sixteen lanes stay apart, as vectors in `sums`,
-// over all rows and blocks; they are added up once at the end.
+// Computes the gradient of the weights.  For one channel and kernel row, the accumulators are T outputs x K kernel
+// columns while the loop runs over pixels.  The sixteen lanes are kept as separate sums over all rows and blocks, and
+// added up once at the end.
 #include "framework/device/cpu/simd.h"
 #include "layers/convolution/blocked_loops.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-inline constexpr int64_t kChunkVectors = 320;  // of dy between two passes over it: half of L1
+inline constexpr int64_t kChunkVectors = 320;  // vectors of dy per pass: half of the L1 cache
 
 struct Strip {
   const float* x;   // pixel (first row + ky, 0) of the channel
@@ -16,14 +16,14 @@ struct Strip {
   int64_t rows;
 };
 
-// Pixels of dy that fit beside the accumulators; more of them share the loads of x.
+// Returns the number of pixels of dy that fit in registers beside the accumulators; they share the loads of x.
 template <int K, int T>
 constexpr int GroupSize() {
   const int room = (kRegisters - 1 - T * K) / T;
   return room < 1 ? 1 : room > 4 ? 4 : room;
 }
 
-// U pixels beside each other, the first at x and dy.
+// Adds the products of U consecutive pixels, the first at x and dy.
 template <int K, int T, int U>
 DTRAIN_INLINE void AddGroup(const float* x, const float* dy, int64_t plane, Vec (&sum)[T][K]) {
   Vec gradient[U][T];
@@ -91,15 +91,15 @@ DTRAIN_INLINE int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 }  // namespace
 
-int64_t MaxPieceOutputs(int64_t kernel) { return kernel == 5 ? MaxOutputs<5>() : MaxOutputs<3>(); }
+int64_t MaxPartOutputs(int64_t kernel) { return kernel == 5 ? MaxOutputs<5>() : MaxOutputs<3>(); }
 
 void AddWeightSums(const BlockedConvolution& conv, const float* x, const float* dy,
-                   const WeightPiece& piece, float* sums) {
-  const int outputs = static_cast<int>(piece.outputs);
+                   const WeightPart& part, float* sums) {
+  const int outputs = static_cast<int>(part.outputs);
   const StripFunction add =
       conv.kernel == 5 ? Pick<5, MaxOutputs<5>()>(outputs) : Pick<3, MaxOutputs<3>()>(outputs);
-  const int64_t chunk = Max(1, kChunkVectors / (piece.outputs * conv.out_width));
-  const int64_t strip_sums = piece.outputs * conv.kernel * 16;
+  const int64_t chunk = Max(1, kChunkVectors / (part.outputs * conv.out_width));
+  const int64_t strip_sums = part.outputs * conv.kernel * 16;
   for (int64_t row = 0; row < conv.out_height; row += chunk) {
     float* at = sums;
     for (int64_t c = 0; c < conv.channels; ++c) {
@@ -107,7 +107,7 @@ void AddWeightSums(const BlockedConvolution& conv, const float* x, const float* 
         for (int lane = 0; lane < 16; lane += kLanes) {
           add(conv,
               {.x = x + (c * conv.height + row + ky) * conv.width * 16 + lane,
-               .dy = dy + (piece.first_output * conv.out_height + row) * conv.out_width * 16 + lane,
+               .dy = dy + (part.first_output * conv.out_height + row) * conv.out_width * 16 + lane,
                .sums = at + lane,
                .rows = Min(chunk, conv.out_height - row)});
         }
@@ -116,13 +116,13 @@ void AddWeightSums(const BlockedConvolution& conv, const float* x, const float* 
   }
 }
 
-void FinishWeightSums(const BlockedConvolution& conv, const WeightPiece& piece, const float* sums,
+void FinishWeightSums(const BlockedConvolution& conv, const WeightPart& part, const float* sums,
                       bool accumulate, float* dw) {
   const int64_t k = conv.kernel;
   for (int64_t c = 0; c < conv.channels; ++c) {
     for (int64_t ky = 0; ky < k; ++ky) {
-      for (int64_t t = 0; t < piece.outputs; ++t) {
-        float* row = dw + (((piece.first_output + t) * conv.channels + c) * k + ky) * k;
+      for (int64_t t = 0; t < part.outputs; ++t) {
+        float* row = dw + (((part.first_output + t) * conv.channels + c) * k + ky) * k;
         for (int64_t kx = 0; kx < k; ++kx, sums += 16) {
           Vec sum = Load(sums);
           for (int lane = kLanes; lane < 16; lane += kLanes) sum += Load(sums + lane);

@@ -1,5 +1,5 @@
-// Forward: a tile of T outputs x P pixels of a row stays in registers while the loop runs over
-// channels and kernel; each pixel is loaded once per T multiply-adds, each weight once per P.
+// Computes the forward pass: a tile of T outputs x P pixels of a row stays in registers while the loop runs over
+// channels and kernel.  Each pixel is loaded once per T multiply-adds, each weight once per P.
 #include "framework/device/cpu/simd.h"
 #include "layers/convolution/blocked_loops.h"
 
@@ -8,13 +8,13 @@ namespace {
 
 inline constexpr int kMaxPixels = 8;
 inline constexpr int kMaxOutputs = 6;
-// Accumulators that leave the compiler room for T weights and a few pixels.
+// The number of accumulators, which leaves registers for T weights and a few pixels.
 inline constexpr int kTileRegisters = kRegisters == 32 ? 21 : 12;
 
 struct Tile {
   const float* x;     // pixel (row, first column) of channel 0
   const float* w;     // weights of the first output
-  const float* bias;  // of the first output; may be null
+  const float* bias;  // bias of the first output; may be null
   float* y;           // pixel (row, first column) of the first output
   bool relu;
 };
@@ -65,7 +65,7 @@ void ForwardTile(const BlockedConvolution& conv, const Tile& tile) {
 
 using TileFunction = void (*)(const BlockedConvolution&, const Tile&);
 
-// Most outputs a tile of P pixels can hold.
+// Returns the largest number of outputs of a tile of p pixels.
 constexpr int MaxOutputs(int p) {
   return kTileRegisters / p < kMaxOutputs ? kTileRegisters / p : kMaxOutputs;
 }
@@ -90,8 +90,8 @@ TileFunction Pick(int64_t kernel, int pixels, int outputs) {
   return kernel == 5 ? Pick<5, kMaxPixels>(pixels, outputs) : Pick<3, kMaxPixels>(pixels, outputs);
 }
 
-// Tiles of equal size, as few as possible; the last one is moved back to end with the row or the
-// outputs and computes a little twice.
+// TilesOf and TileSize divide `count` into as few tiles of equal size as possible.  The last tile is moved back to end
+// with the row or the outputs, and computes some elements twice.
 int64_t TilesOf(int64_t count, int64_t most) { return (count + most - 1) / most; }
 int64_t TileSize(int64_t count, int64_t most) {
   const int64_t tiles = TilesOf(count, most);
@@ -102,7 +102,7 @@ DTRAIN_INLINE int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 }  // namespace
 
-// The tile that takes the fewest multiply-adds and loads, which cost about half as much.
+// Chooses the tile with the lowest cost, where a load costs half as much as a multiply-add.
 TileShape ChooseTile(const BlockedConvolution& conv) {
   TileShape best = {1, 1};
   int64_t best_cost = INT64_MAX;

@@ -1,10 +1,10 @@
-// The hot loops of the batch_blocked convolution: stride 1, square kernel of width 3 or 5, images
-// interleaved by sixteen (device/tensor.h), weights in plain OIHW order.
+// The inner loops of the batch_blocked convolution.  It has stride 1 and a square window of 3 or 5; sixteen images are
+// interleaved (device/tensor.h); weights are in plain OIHW order.
 //
-// One vector holds one pixel of sixteen images and a weight is the same for all of them, so a
-// multiply-add takes a vector of pixels and a broadcast weight: no channel is ever padded.  Each
-// function does one independent piece of work on one thread; convolution_blocked.cc hands the
-// pieces out.  Pointers to images are to one block of sixteen, [channels, rows, columns, 16].
+// A vector holds one pixel of sixteen images, and a weight is the same for all of them, so a multiply-add takes a
+// vector of pixels and a broadcast weight, and no channel is ever padded.  Each function does independent work on one
+// thread; convolution_blocked.cc distributes it.  Pointers to images are to one block of sixteen, [channels, rows,
+// columns, 16].
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// Sizes of one convolution.  The input includes its padding.
+// The sizes of a convolution. height and width are the input's, including its padding.
 struct BlockedConvolution {
   int64_t channels = 0;
   int64_t height = 0;
@@ -24,47 +24,47 @@ struct BlockedConvolution {
   int64_t kernel = 0;
 };
 
-// A piece of the weight gradient: outputs [first_output, +outputs), all channels.
-struct WeightPiece {
+// A part of the weight gradient: outputs [first_output, first_output + outputs), all channels.
+struct WeightPart {
   int64_t first_output = 0;
   int64_t outputs = 0;
 };
 
-// What ForwardRow computes at a time: pixels of a row x outputs.
+// The tile that ForwardRow computes at a time, in pixels of a row and outputs.
 struct TileShape {
   int64_t pixels = 0;
   int64_t outputs = 0;
 };
 
-// The tile for these sizes; to be asked once.
+// Returns the tile for these sizes.  Call it once, when the kernel is made.
 DTRAIN_ISA_DECLARE(TileShape, ChooseTile, (const BlockedConvolution& conv))
 
-// Row `row` of y, all outputs: y = x * w + bias, then max(0, .) if `relu`.  bias may be null.
+// Computes row `row` of y for all outputs: y = x * w + bias, then max(0, .) if `relu`. bias may be null.
 DTRAIN_ISA_DECLARE(void, ForwardRow,
                    (const BlockedConvolution& conv, const TileShape& shape, const float* x,
                     const float* w, const float* bias, bool relu, int64_t row, float* y))
 
-// Row `row` of the gradient of the padded input, all channels.  dx: where the row of channel 0
-// goes; the next channel's is `channel_stride` floats further.
+// Computes row `row` of the gradient of the padded input for all channels. dx is the address of channel 0's row; the
+// next channel's row is `channel_stride` floats further.
 DTRAIN_ISA_DECLARE(void, BackwardDataRow,
                    (const BlockedConvolution& conv, const float* dy, const float* w, int64_t row,
                     float* dx, int64_t channel_stride))
 
-// At most so many outputs may be in a WeightPiece.
-DTRAIN_ISA_DECLARE(int64_t, MaxPieceOutputs, (int64_t kernel))
+// Returns the largest number of outputs that a WeightPart may have.
+DTRAIN_ISA_DECLARE(int64_t, MaxPartOutputs, (int64_t kernel))
 
-// Adds one block's part of the weight gradient to `sums`: a vector of sixteen partial sums for each
-// element of the piece, [outputs, channels, kernel, kernel, 16] in an order of its own.
+// Adds one block's part of the weight gradient to `sums`, which has sixteen partial sums for each element of the part.
+// It has the size of [outputs, channels, kernel, kernel, 16]; only FinishWeightSums knows the order.
 DTRAIN_ISA_DECLARE(void, AddWeightSums,
                    (const BlockedConvolution& conv, const float* x, const float* dy,
-                    const WeightPiece& piece, float* sums))
+                    const WeightPart& part, float* sums))
 
-// Adds up the sixteen lanes of `sums` and puts the piece into (or adds it to) dw, plain OIHW.
+// Adds up the sixteen lanes of `sums` and writes the part to dw (plain OIHW), or adds it if `accumulate`.
 DTRAIN_ISA_DECLARE(void, FinishWeightSums,
-                   (const BlockedConvolution& conv, const WeightPiece& piece, const float* sums,
+                   (const BlockedConvolution& conv, const WeightPart& part, const float* sums,
                     bool accumulate, float* dw))
 
-// sums[16] += the pixels of one channel.
+// Adds the `count` pixels of one channel to sums[16].
 DTRAIN_ISA_DECLARE(void, AddPixels, (const float* pixels, int64_t count, float* sums))
 
 }  // namespace dtrain

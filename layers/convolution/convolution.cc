@@ -27,22 +27,22 @@ void Convolution::Configure(config::Reader& reader) {
                                        .least = 1,
                                        .most = kLargestWindow,
                                        .help = "pixels from one weight of the window to the next"});
-  groups_ = reader.Int("groups", 1)
-                .Min(1)
-                .Max(kLargestExtent)
-                .Help(
-                    "parts of the channels, each with windows of its own; as many as channels: "
-                    "depthwise");
+  groups_ =
+      reader.Int("groups", 1)
+          .Min(1)
+          .Max(kLargestExtent)
+          .Help("groups of channels that are convolved separately; as many as channels: depthwise");
   if (outputs_ % groups_ != 0) {
-    reader.Mistake(
+    reader.AddError(
         "groups",
         fmt::format("outputs {} cannot be divided into groups {} evenly", outputs_, groups_), "",
         {"outputs"});
   }
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output channel");
   weight_init_ =
-      ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"kaiming", 0});
-  bias_init_ = ReadInitSpec(reader.Section("bias_init", "how the bias starts"), {"constant", 0});
+      ReadInitSpec(reader.Section("weight_init", "initial values of the weights"), {"kaiming", 0});
+  bias_init_ =
+      ReadInitSpec(reader.Section("bias_init", "initial values of the bias"), {"constant", 0});
 }
 
 std::vector<Shape> Convolution::InferShapes(std::span<const Shape> inputs) {
@@ -58,7 +58,7 @@ std::vector<Shape> Convolution::InferShapes(std::span<const Shape> inputs) {
     throw ShapeError(fmt::format("a window of {}{} does not fit into the input {} with pad {}",
                                  window, dilated ? " with dilation " + dilation_.ToString() : "",
                                  x.ToString(), pad_.ToString()),
-                     "a smaller kernel, or a larger pad");
+                     "use a smaller kernel, or a larger pad");
   }
   if (x[1] % groups_ != 0) {
     throw ShapeError(fmt::format("the {} of the input {} cannot be divided into {} groups",
@@ -74,7 +74,7 @@ Shape Convolution::OutputOf(const Shape& x) const {
           (x[3] + 2 * pad_.width - reach.width) / stride_.width + 1};
 }
 
-// Fans as PyTorch counts them: fan_out is all outputs', whatever the groups.
+// The fans are counted as in PyTorch: fan_out includes the outputs of all groups.
 std::vector<ParamSpec> Convolution::Params() const {
   const int64_t inputs = channels_ / groups_;
   const int64_t fan_in = inputs * kernel_.area();

@@ -1,18 +1,18 @@
-// Convolution (cross-correlation, as everywhere in deep learning; PyTorch Conv2d, Caffe
-// Convolution).  Window, stride, pad and dilation have a height and a width each.
+// Convolution, strictly cross-correlation (PyTorch Conv2d, Caffe Convolution).  Window, stride, pad and dilation have a
+// height and a width each.
 //
 //   y[n,o,i,j] = b[o]
 //              + sum_{c,k,l} x[n, g*C/G + c, i*stride - pad + k*dilation, j*stride - pad + l*dilation]
-//                            w[o,c,k,l]                      of the group g of output o: g = o / (O/G)
+//                             w[o,c,k,l],                     where g = o / (O/G) is output o's group
 //
 //   x [N, C, H, W]   zero outside the image
 //   w [O, C/G, KH, KW]
 //   b [O]            absent when `bias: false`
 //   y [N, O, (H + 2 pad - (KH - 1) dilation - 1) / stride + 1, ...], rounded down
 //
-// G groups divide inputs and outputs into equal parts that do not see each other; G = C is a
-// depthwise convolution.  InferShapes throws ShapeError when the window does not fit into the padded
-// image, or when the groups do not divide the channels.
+// G groups divide inputs and outputs into G independent parts of equal size; G = C is a depthwise convolution.
+// InferShapes throws ShapeError if the window does not fit into the padded image, or if the groups do not divide the
+// channels.
 #pragma once
 
 #include "framework/nn/height_width.h"
@@ -36,14 +36,15 @@ class Convolution : public Layer {
   const HeightWidth& dilation() const { return dilation_; }
   bool has_bias() const { return has_bias_; }
 
-  // One group, no dilation, height and width alike: what most kernels of our own are for.
+  // Returns true if there is one group, no dilation, and height and width are equal, as most of our own kernels
+  // require.
   bool IsPlainSquare() const {
     return groups_ == 1 && dilation_ == HeightWidth{} && kernel_.square() && stride_.square() &&
            pad_.square();
   }
 
  private:
-  // What a window covers of the image.
+  // Returns the extent of a window in pixels, with its dilation.
   HeightWidth Reach() const {
     return {(kernel_.height - 1) * dilation_.height + 1, (kernel_.width - 1) * dilation_.width + 1};
   }

@@ -1,7 +1,6 @@
-// Convolution on the CPU, implementation "amx": with `precision: bf16`, on a CPU with AMX
-// (bf16_passes.h).
+// Convolution on the CPU, implementation "amx", for `precision: bf16` on a CPU with AMX (bf16_passes.h).
 //
-// Only the factors of products are bf16; sums, and all that is kept, are fp32.
+// Only the factors of products are bf16; sums and all tensors are fp32.
 #include "framework/core/isa.h"
 #include "layers/convolution/bf16_passes.h"
 #include "layers/convolution/convolution.h"

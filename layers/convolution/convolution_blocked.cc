@@ -1,11 +1,10 @@
-// Convolution on the CPU, implementation "batch_blocked": our own, for the channel counts that a
-// channel-blocked library wastes vectors on (LeNet's 1, 6, 20, 50).
+// Convolution on the CPU, implementation "batch_blocked", for channel counts that fill a channel-blocked library's
+// vectors badly (LeNet's 1, 6, 20, 50).
 //
-// Chosen for stride 1 and a window of 3 or 5 where rounding the channels up to sixteen would
-// compute at least a quarter too much.  The batch is no part of the rule: fewer than sixteen
-// samples leave lanes idle, but a sample's result never changes with the batch it is in.  Neither
-// the blocks nor the threads change the order of any sum: gradients of weights are divided among
-// threads by output.
+// It is chosen for stride 1 and a window of 3 or 5 if rounding the channels up to sixteen would compute at least a
+// quarter too much.  The rule does not depend on the batch: fewer than sixteen samples leave lanes idle, but a sample's
+// result is the same in any batch.  Neither the blocks nor the threads change the order of a sum; threads divide the
+// gradients of weights by output.
 #include <algorithm>
 #include <cstring>
 
@@ -30,9 +29,9 @@ class ConvolutionBlocked : public Kernel {
   const float* PadInput(const KernelArgs& args) const;
   void PrepareGradient(const KernelArgs& args) const;
   void BackwardParams(const KernelArgs& args, const float* x) const;
-  void BackwardPiece(const KernelArgs& args, const float* x, const WeightPiece& piece,
-                     float* sums) const;
-  void SumBias(const KernelArgs& args, const WeightPiece& piece, float* sums) const;
+  void BackwardPart(const KernelArgs& args, const float* x, const WeightPart& part,
+                    float* sums) const;
+  void SumBias(const KernelArgs& args, const WeightPart& part, float* sums) const;
   void BackwardData(const KernelArgs& args) const;
 
   float* GradientOf(const KernelArgs& args, int64_t block, int64_t output) const {
@@ -42,9 +41,9 @@ class ConvolutionBlocked : public Kernel {
   int64_t OutputPlane() const { return conv_.out_height * conv_.out_width * kLanes; }
   int64_t PaddedFloats() const { return pad_ == 0 ? 0 : blocks_ * conv_.channels * InputPlane(); }
   int64_t RowFloats() const { return conv_.channels * conv_.width * kLanes; }
-  // Sums of one thread's piece, a vector for each weight and each bias.
+  // Returns the size of a thread's sums: a vector for each weight and each bias of a part.
   int64_t SumFloats() const {
-    return piece_outputs_ * (conv_.channels * conv_.kernel * conv_.kernel + 1) * kLanes;
+    return part_outputs_ * (conv_.channels * conv_.kernel * conv_.kernel + 1) * kLanes;
   }
 
   const Device device_;
@@ -54,8 +53,8 @@ class ConvolutionBlocked : public Kernel {
   const bool relu_;
   BlockedConvolution conv_;
   TileShape tile_;
-  int64_t pieces_;
-  int64_t piece_outputs_;
+  int64_t parts_;
+  int64_t part_outputs_;
 };
 
 ConvolutionBlocked::ConvolutionBlocked(const KernelRequest& request)
@@ -74,10 +73,10 @@ ConvolutionBlocked::ConvolutionBlocked(const KernelRequest& request)
            .out_width = y[3],
            .kernel = static_cast<const Convolution&>(*request.layer).kernel().height};
   tile_ = DTRAIN_ISA_SELECT(device_.isa, ChooseTile)(conv_);
-  const int64_t most = DTRAIN_ISA_SELECT(device_.isa, MaxPieceOutputs)(conv_.kernel);
-  pieces_ = std::max((conv_.outputs + most - 1) / most,
-                     std::min<int64_t>(device_.threads, conv_.outputs));
-  piece_outputs_ = (conv_.outputs + pieces_ - 1) / pieces_;
+  const int64_t most = DTRAIN_ISA_SELECT(device_.isa, MaxPartOutputs)(conv_.kernel);
+  parts_ = std::max((conv_.outputs + most - 1) / most,
+                    std::min<int64_t>(device_.threads, conv_.outputs));
+  part_outputs_ = (conv_.outputs + parts_ - 1) / parts_;
 }
 
 KernelNeeds ConvolutionBlocked::Needs() const {
@@ -89,7 +88,7 @@ KernelNeeds ConvolutionBlocked::Needs() const {
   return needs;
 }
 
-// The input with its zeros around, in scratch; the input itself where there are none.
+// Returns the input with its padding, in scratch memory, or the input itself if the pad is 0.
 const float* ConvolutionBlocked::PadInput(const KernelArgs& args) const {
   const float* x = args.inputs[0].f32();
   if (pad_ == 0) return x;
@@ -128,8 +127,8 @@ void ConvolutionBlocked::Backward(const KernelArgs& args) {
   if (args.input_gradients[0].data != nullptr) BackwardData(args);
 }
 
-// Makes the gradient what the sums may add up: 0 behind a closed ReLU, 0 in the lanes beyond the
-// batch (they hold anything).
+// Sets the gradient to 0 where the fused ReLU's output is 0, and in the lanes beyond the batch, whose contents are
+// undefined, so that sums may include them.
 void ConvolutionBlocked::PrepareGradient(const KernelArgs& args) const {
   const int64_t used = batch_ - (blocks_ - 1) * kLanes;
   ParallelFor(device_.threads, blocks_ * conv_.outputs, [&](int64_t plane) {
@@ -148,48 +147,49 @@ void ConvolutionBlocked::PrepareGradient(const KernelArgs& args) const {
 void ConvolutionBlocked::BackwardParams(const KernelArgs& args, const float* x) const {
   float* const free = static_cast<float*>(args.scratch) + PaddedFloats();
   ParallelFor(device_.threads, device_.threads, [&](int64_t thread) {
-    for (int64_t piece = thread; piece < pieces_; piece += device_.threads) {
-      const int64_t first = piece * piece_outputs_;
+    for (int64_t part = thread; part < parts_; part += device_.threads) {
+      const int64_t first = part * part_outputs_;
       if (first >= conv_.outputs) break;
-      BackwardPiece(
+      BackwardPart(
           args, x,
-          {.first_output = first, .outputs = std::min(piece_outputs_, conv_.outputs - first)},
+          {.first_output = first, .outputs = std::min(part_outputs_, conv_.outputs - first)},
           free + thread * SumFloats());
     }
   });
 }
 
-void ConvolutionBlocked::BackwardPiece(const KernelArgs& args, const float* x,
-                                       const WeightPiece& piece, float* sums) const {
+void ConvolutionBlocked::BackwardPart(const KernelArgs& args, const float* x,
+                                      const WeightPart& part, float* sums) const {
   std::memset(sums, 0, SumFloats() * sizeof(float));
-  float* const bias_sums = sums + SumFloats() - piece_outputs_ * kLanes;
+  float* const bias_sums = sums + SumFloats() - part_outputs_ * kLanes;
   for (int64_t block = 0; block < blocks_; ++block) {
     if (args.params.size() > 1) {
-      for (int64_t o = 0; o < piece.outputs; ++o) {
+      for (int64_t o = 0; o < part.outputs; ++o) {
         DTRAIN_ISA_SELECT(device_.isa, AddPixels)
-        (GradientOf(args, block, piece.first_output + o), OutputPlane() / kLanes,
+        (GradientOf(args, block, part.first_output + o), OutputPlane() / kLanes,
          bias_sums + o * kLanes);
       }
     }
     DTRAIN_ISA_SELECT(device_.isa, AddWeightSums)
-    (conv_, x + block * conv_.channels * InputPlane(), GradientOf(args, block, 0), piece, sums);
+    (conv_, x + block * conv_.channels * InputPlane(), GradientOf(args, block, 0), part, sums);
   }
   DTRAIN_ISA_SELECT(device_.isa, FinishWeightSums)
-  (conv_, piece, sums, args.accumulate, args.param_gradients[0].f32());
-  if (args.params.size() > 1) SumBias(args, piece, bias_sums);
+  (conv_, part, sums, args.accumulate, args.param_gradients[0].f32());
+  if (args.params.size() > 1) SumBias(args, part, bias_sums);
 }
 
-void ConvolutionBlocked::SumBias(const KernelArgs& args, const WeightPiece& piece,
+void ConvolutionBlocked::SumBias(const KernelArgs& args, const WeightPart& part,
                                  float* sums) const {
-  float* const db = args.param_gradients[1].f32() + piece.first_output;
-  for (int64_t o = 0; o < piece.outputs; ++o, sums += kLanes) {
+  float* const db = args.param_gradients[1].f32() + part.first_output;
+  for (int64_t o = 0; o < part.outputs; ++o, sums += kLanes) {
     float sum = 0;
     for (int64_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
     db[o] = args.accumulate ? db[o] + sum : sum;
   }
 }
 
-// With padding, each thread computes a padded row on the side and copies what is inside the image.
+// Computes the gradient by the input.  With padding, each thread computes a padded row in scratch memory and copies the
+// part inside the image.
 void ConvolutionBlocked::BackwardData(const KernelArgs& args) const {
   const int64_t rows = conv_.height - 2 * pad_;
   const int64_t row_floats = (conv_.width - 2 * pad_) * kLanes;
@@ -215,8 +215,8 @@ void ConvolutionBlocked::BackwardData(const KernelArgs& args) const {
   });
 }
 
-// Products computed over products needed when channels are rounded up to sixteen.  One input
-// channel is what libraries have a special kernel for.
+// Returns the ratio of computed to needed products if channels are rounded up to sixteen.  Fewer than four input
+// channels are not counted, since libraries have a special kernel for them.
 double Waste(int64_t channels, int64_t outputs) {
   const auto rounded = [](int64_t n) { return static_cast<double>((n + 15) / 16 * 16); };
   const double waste = rounded(outputs) / static_cast<double>(outputs);

@@ -1,4 +1,4 @@
-// Convolution in plain loops: the measure for every kernel.
+// Reference implementation of convolution in plain loops, against which every kernel is tested.
 #include "framework/nn/layer_case.h"
 #include "layers/convolution/convolution.h"
 
@@ -62,7 +62,7 @@ class ConvolutionReference : public LayerReference {
   }
 };
 
-// The winograd kernel's rounding errors, over those of a plain sum.
+// The Winograd kernel's rounding errors, relative to those of a plain sum.
 constexpr double kWinograd = 8;
 
 DTRAIN_LAYER_CASES(

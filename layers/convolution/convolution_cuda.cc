@@ -1,23 +1,21 @@
-// Convolution on the GPU, implementation "cudnn": every shape that cuDNN takes.  Where it lacks an algorithm
-// for groups, dilation or sides apart, loops of our own take its place (convolution_direct_cuda.cu).
+// Convolution on the GPU, implementation "cudnn", for every shape that cuDNN supports.  If it has no algorithm for
+// groups, dilation or different sides, our own loops replace it (convolution_direct_cuda.cu).
 //
-// Images are channels last, which is how tensor cores want them.  The weights stay in plain OIHW
-// order in the arenas; cuDNN gets a copy of them, channels last too, in scratch, and its gradient of
-// that copy is put back.
+// Images are channels last, as tensor cores require.  The weights stay in plain OIHW order in the arenas; cuDNN reads a
+// channels_last copy in scratch memory, and its gradient of that copy is reordered back.
 //
-// Algorithms are fixed by rule, never measured or asked for: of those that cuDNN has for images
-// channels last, the ones that add in an order that is always the same.  Which of its kernels runs an
-// algorithm is cuDNN's choice by all of the shape, so a sample may have other bits in a batch of
-// another size.
+// Algorithms are chosen by a fixed rule, never by cuDNN's heuristics or timings: those deterministic ones that it has
+// for channels_last images. cuDNN chooses the kernel for an algorithm from the whole shape, so a sample's result may
+// differ bitwise in a batch of another size.
 //
-// The bias is our own too: forward it is one pass with the ReLU, backward a sum in double and in a
-// fixed order.  cuDNN promises neither, and its additions to images channels last are reported to be
-// many times slower than to plain ones.
+// The bias is not left to cuDNN: Forward adds it in one pass with the ReLU, Backward sums its gradient in double in a
+// fixed order. cuDNN guarantees neither, and its bias additions are reported to be many times slower for channels_last
+// than for plain images.
 //
-// With `precision: bf16` cuDNN gets copies in bf16 and gives its results so (it has no convolution of bf16 to
-// fp32 among those with a fixed algorithm): results are rounded once more than the table in
-// framework/device/README.md says of the CPU.  The copies lie in scratch and are made anew in each pass: to keep
-// those of the forward pass would cost half as much memory again as the activations.
+// With `precision: bf16` cuDNN reads bf16 copies and also returns its results in bf16, because it has no deterministic
+// convolution from bf16 to fp32.  So results are rounded once more than on the CPU (see the table in
+// framework/device/README.md).  The copies are in scratch memory and are made again in each pass: keeping those of the
+// forward pass would cost half as much memory as the activations.
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
@@ -35,7 +33,7 @@ using TensorDesc = Owned<cudnnTensorDescriptor_t, &cudnnDestroyTensorDescriptor>
 using FilterDesc = Owned<cudnnFilterDescriptor_t, &cudnnDestroyFilterDescriptor>;
 using ConvolutionDesc = Owned<cudnnConvolutionDescriptor_t, &cudnnDestroyConvolutionDescriptor>;
 
-// cuDNN counts in int.
+// Converts an extent to cuDNN's int.  Throws ShapeError if it is too large.
 int ToInt(int64_t extent) {
   if (extent > INT32_MAX) throw ShapeError(fmt::format("{} is too large a number", extent));
   return static_cast<int>(extent);
@@ -72,21 +70,22 @@ ConvolutionDesc WindowDesc(const Convolution& layer, Precision precision) {
           ToInt(stride.height), ToInt(stride.width), ToInt(dilation.height), ToInt(dilation.width),
           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
   DT_CUDA(cudnnSetConvolutionGroupCount, made, ToInt(layer.groups()));
-  // Tensor cores round the factors of fp32 images, to TF32; those of bf16 are what they are.
+  // Tensor cores round fp32 factors to TF32; bf16 factors are exact already.
   DT_CUDA(cudnnSetConvolutionMathType, made,
           precision == Precision::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
   return desc;
 }
 
-// One of the three passes as cuDNN runs it.
+// The algorithm and workspace of one of the three passes.
 template <class Algorithm>
 struct Pass {
   Algorithm algorithm = {};
   size_t workspace = 0;  // bytes
 };
 
-// By the first algorithm that cuDNN has for these shapes; what it lacks it also calls a bad parameter.
-// ask(algorithm, &workspace) is `call`.
+// Returns the first algorithm that cuDNN supports for these shapes; it reports an unsupported one as "not supported" or
+// as "bad parameter". ask(algorithm, &workspace) makes the call that is named `call` in error messages.  Throws if none
+// is supported.
 template <class Algorithm, class Ask>
 Pass<Algorithm> FirstOf(std::initializer_list<Algorithm> algorithms, const char* call,
                         const Ask& ask) {
@@ -102,7 +101,7 @@ Pass<Algorithm> FirstOf(std::initializer_list<Algorithm> algorithms, const char*
   return pass;
 }
 
-constexpr float kOne = 1, kZero = 0;  // factors of what is written and of what was there
+constexpr float kOne = 1, kZero = 0;  // cuDNN's alpha and beta
 
 class ConvolutionCuda : public Kernel {
  public:
@@ -121,7 +120,7 @@ class ConvolutionCuda : public Kernel {
         w_(WeightsDesc(w_shape_, type_)),
         window_(WindowDesc(static_cast<const Convolution&>(*request.layer), queue_.precision())) {
     ChooseAlgorithms();
-    // First, as cuDNN likes its workspace aligned better than on a cache line.
+    // The workspace comes first, because cuDNN prefers an alignment beyond a cache line's.
     const size_t most = std::max({forward_.workspace, data_.workspace, weights_.workspace});
     workspace_ = room_.Take(static_cast<int64_t>((most + sizeof(float) - 1) / sizeof(float)));
     turned_ = room_.Take(w_shape_.count());
@@ -167,7 +166,7 @@ class ConvolutionCuda : public Kernel {
     Deliver(args, w16_, Scratch(args, turned_), w_shape_.count());
     ReorderImages(queue_, Turned(args), args.param_gradients[0], args.accumulate);
     if (args.input_gradients[0].data == nullptr) return;
-    DT_CHECK(wants_dx_) << "an input gradient that nobody asked for";
+    DT_CHECK(wants_dx_) << "an input gradient that was not requested";
     float* const dx = args.input_gradients[0].f32();
     DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), Weights(args), y_.get(),
             dy_factor, window_.get(), data_.algorithm, Scratch(args, workspace_), data_.workspace,
@@ -203,12 +202,12 @@ class ConvolutionCuda : public Kernel {
   static float* Scratch(const KernelArgs& args, int64_t at) {
     return static_cast<float*>(args.scratch) + at;
   }
-  // The weights, or their gradient, as cuDNN has them: an image for each output.
+  // Returns the channels_last copy of the weights or of their gradient.
   Tensor Turned(const KernelArgs& args) const {
     return {Scratch(args, turned_), w_shape_, DType::kF32, Format::kChannelsLast};
   }
 
-  // What cuDNN reads as `data`: with bf16 a rounded copy of it, at `copy` of the scratch.
+  // Returns `data` as cuDNN reads it: with bf16 a rounded copy, at offset `copy` of the scratch memory.
   const void* Factor(const KernelArgs& args, int64_t copy, const float* data, int64_t count) {
     if (type_ == CUDNN_DATA_FLOAT) return data;
     RoundToBf16(queue_, count, data, Scratch(args, copy));
@@ -218,7 +217,7 @@ class ConvolutionCuda : public Kernel {
     ReorderImages(queue_, args.params[0], Turned(args));
     return Factor(args, w16_, Scratch(args, turned_), w_shape_.count());
   }
-  // Where cuDNN writes `data`, which has it after Deliver.
+  // Returns the address where cuDNN writes the result; Deliver then moves it to `data`.
   void* Result(const KernelArgs& args, int64_t copy, float* data) {
     return type_ == CUDNN_DATA_FLOAT ? data : Scratch(args, copy);
   }
@@ -233,7 +232,7 @@ class ConvolutionCuda : public Kernel {
   const Shape y_shape_, w_shape_;
   const int64_t x_count_;
   const ColumnSums pixels_;
-  const cudnnDataType_t type_;  // of what cuDNN reads and writes
+  const cudnnDataType_t type_;  // data type of cuDNN's tensors
   const TensorDesc x_, y_;
   const FilterDesc w_;
   const ConvolutionDesc window_;
@@ -242,7 +241,7 @@ class ConvolutionCuda : public Kernel {
   Pass<cudnnConvolutionBwdDataAlgo_t> data_;
   FloatRoom room_;
   int64_t workspace_ = 0, turned_ = 0, partial_ = 0;
-  int64_t x16_ = 0, y16_ = 0, w16_ = 0;  // copies in bf16, of their gradients too
+  int64_t x16_ = 0, y16_ = 0, w16_ = 0;  // bf16 copies; also of the gradients
 };
 
 std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,

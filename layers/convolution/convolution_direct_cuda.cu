@@ -1,7 +1,7 @@
-// Convolution on the GPU, implementation "direct": straight from the definition, for windows with groups,
-// dilation or sides apart where cuDNN has no kernel that adds in a fixed order (convolution_cuda.cc).  A thread
-// for each element of y and dx, a block for each weight; sums are in double, in an order of the shape alone.
-// With `precision: bf16` factors are rounded as cuDNN's are, and results are not.
+// Convolution on the GPU directly from the definition, for groups, dilation or different sides if cuDNN has no
+// deterministic kernel (convolution_cuda.cc).  One thread computes an element of y or dx, one block a weight's
+// gradient.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` factors are rounded
+// as for cuDNN, but results are not.
 #include <cuda_bf16.h>
 
 #include "framework/kernels/cuda/images.h"
@@ -14,16 +14,16 @@
 namespace dtrain {
 namespace {
 
-// The rows of image, window and output, or the columns.
+// One axis (rows or columns) of image, window and output.
 struct Side {
   int64_t pixels, results, kernel, stride, pad, dilation;
 
-  // The pixel under tap k of result i; -1: outside the image.
+  // Returns the pixel under tap k of result i, or a negative number if that is outside the image.
   DT_DEVICE int64_t PixelOf(int64_t i, int64_t k) const {
     const int64_t pixel = i * stride - pad + k * dilation;
     return pixel < pixels ? pixel : -1;
   }
-  // The result whose tap k is on a pixel; -1: none.
+  // Returns the result whose tap k is on a pixel, or -1 if there is none.
   DT_DEVICE int64_t ResultOf(int64_t pixel, int64_t k) const {
     const int64_t from = pixel + pad - k * dilation;
     return from >= 0 && from % stride == 0 && from / stride < results ? from / stride : -1;
@@ -32,8 +32,8 @@ struct Side {
 
 struct Geometry {
   Side rows, columns;
-  int64_t channels, outputs;              // of all groups
-  int64_t group_channels, group_outputs;  // of one
+  int64_t channels, outputs;              // over all groups
+  int64_t group_channels, group_outputs;  // of one group
   bool bf16;
 
   DT_DEVICE double Product(float a, float b) const {
@@ -54,7 +54,7 @@ struct Geometry {
     return ((o * group_channels + channel) * rows.kernel + k) * columns.kernel + l;
   }
 
-  // y[i] without its bias.
+  // Returns y[i] without its bias.
   DT_DEVICE double Result(const float* x, const float* w, int64_t i) const {
     const int64_t o = i % outputs, pixel = i / outputs;
     const int64_t n = pixel / columns.results / rows.results;
@@ -74,7 +74,7 @@ struct Geometry {
     return sum;
   }
 
-  // dx[i].
+  // Returns dx[i].
   DT_DEVICE double InputGradient(const float* dy, const float* w, int64_t i) const {
     const int64_t channel = i % channels, pixel = i / channels;
     const int64_t n = pixel / columns.pixels / rows.pixels;
@@ -95,7 +95,7 @@ struct Geometry {
     return sum;
   }
 
-  // What pixel `pixel` of y adds to dw[i].
+  // Returns the term that pixel `pixel` of y contributes to dw[i].
   DT_DEVICE double WeightTerm(const float* x, const float* dy, int64_t i, int64_t pixel) const {
     const int64_t l = i % columns.kernel, k = i / columns.kernel % rows.kernel;
     const int64_t channel = i / columns.kernel / rows.kernel % group_channels;
@@ -200,7 +200,7 @@ class ConvolutionDirectCuda : public Kernel {
   int64_t partial_ = 0;
 };
 
-// Only where it is named, or in cuDNN's place.
+// The low preference means that this kernel runs only if the user names it or "cudnn" hands the layer over to it.
 std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   if (layer.IsPlainSquare()) return std::nullopt;

@@ -1,4 +1,4 @@
-// The convolution on the GPU that needs no library (convolution_direct_cuda.cu).
+// The GPU convolution that uses no library (convolution_direct_cuda.cu).
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// For images in the formats of OfferImage, of any shape, groups and dilation.
+// Returns a kernel for images in the formats of OfferImage, with any shape, groups and dilation.
 std::unique_ptr<Kernel> MakeConvolutionDirectCuda(const KernelRequest& request,
                                                   const KernelOffer& offer);
 

@@ -1,9 +1,9 @@
-// Convolution on the CPU, implementation "onednn": every shape, groups and dilation included.
+// Convolution on the CPU, implementation "onednn", for every shape, including groups and dilation.
 //
-// Images are channels last.  One input channel is the same memory as plain, so the offer says plain
-// and nobody reorders it, while oneDNN is told channels last: it has no fast kernel from plain to
-// channels last.  The weights stay in plain OIHW order in the arenas; oneDNN's packed copy of them,
-// and of their gradient, is scratch.
+// Images are channels last.  With one input channel, plain has the same memory layout, so the offer asks for plain and
+// no reordering is inserted; oneDNN's descriptor still says channels last, because oneDNN has no fast kernel from plain
+// to channels last.  The weights stay in plain OIHW order in the arenas; oneDNN's packed copies of them and of their
+// gradient are in scratch memory.
 #include <algorithm>
 
 #include "framework/core/check.h"
@@ -21,14 +21,14 @@ using dnnl::convolution_backward_data;
 using dnnl::convolution_backward_weights;
 using dnnl::convolution_forward;
 
-// oneDNN's kernels for AVX without AVX2 take no ReLU.  Where one is asked for, it falls back to
-// SSE, or to a matrix product that is cut by batch and threads: the same sample has other bits in
-// another batch.  There the ReLU is a pass of its own.
+// Returns true if oneDNN should fuse the ReLU. Its kernels for AVX without AVX2 cannot: with a ReLU, oneDNN falls back
+// to SSE, or to a matrix product that is divided by batch and threads, so that a sample's result would depend on its
+// batch.  On such CPUs the ReLU is a separate pass.
 bool OneDnnTakesRelu() { return CpuIsa() != Isa::kAvx; }
 
 size_t AlignUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Descriptors in the formats of the net, and in oneDNN's choice where it has one.
+// Descriptors in the net's formats; any_w lets oneDNN choose the format.
 struct Descs {
   dnnl::memory::desc x, y, w, any_w, bias;
   dnnl::memory::dims strides, dilations, pads;
@@ -64,12 +64,13 @@ convolution_backward_data::primitive_desc DataDesc(
           hint};
 }
 
-// oneDNN's kernels for 1x1 windows do with a stride and fewer channels than a vector holds: wrong
-// gradients on several threads, or worse (uxlfoundation/oneDNN, issue 6035).
+// Returns true for oneDNN's kernels for 1x1 windows if there is a stride and fewer channels than a vector holds: they
+// write past their workspace, which gives wrong gradients on several threads, or worse (uxlfoundation/oneDNN, issue
+// 6035).
 bool WritesPastItsWorkspace(const Descs& d, const std::string& implementation) {
   constexpr int64_t kWidestVector = 16;
   const auto weights = d.w.dims();
-  const int64_t channels = weights[weights.size() - 3];  // of a group
+  const int64_t channels = weights[weights.size() - 3];  // of one group
   const bool strided = d.strides[0] > 1 || d.strides[1] > 1;
   return strided && channels < kWidestVector && implementation.starts_with("jit_1x1");
 }
@@ -114,7 +115,8 @@ class ConvolutionOneDnn : public Kernel {
   void BackwardWeights(const KernelArgs& args);
   void BackwardData(const KernelArgs& args);
   void Rectify(float* y) const;
-  // Scratch: packed weights (or their gradient) | plain gradient, bias behind it | oneDNN's own.
+  // The scratch memory holds the packed weights or their gradient, then the plain gradient of weights and bias, then
+  // oneDNN's scratchpad.
   char* Packed(const KernelArgs& args) const { return static_cast<char*>(args.scratch); }
   float* PlainGradient(const KernelArgs& args) const {
     return reinterpret_cast<float*>(Packed(args) + packed_bytes_);
@@ -210,7 +212,7 @@ void ConvolutionOneDnn::Forward(const KernelArgs& args) {
   if (relu_ && !OneDnnTakesRelu()) Rectify(args.outputs[0].f32());
 }
 
-// max(0, .) that keeps a NaN.
+// Applies max(0, .) to y; NaN stays NaN.
 void ConvolutionOneDnn::Rectify(float* y) const {
   ForEachSlice(device_.threads, output_floats_, [&](Range r) {
     for (int64_t i = r.begin; i < r.end; ++i) y[i] = y[i] < 0 ? 0 : y[i];

@@ -1,4 +1,4 @@
-// Convolution in ONNX's operators.
+// Exports convolution as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/convolution/convolution.h"
 

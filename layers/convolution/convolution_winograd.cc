@@ -1,11 +1,12 @@
-// Convolution on the CPU, implementation "winograd": a window of three, stride 1 or (with pad 1) 2,
-// channels in multiples of sixteen (winograd_loops.h).
+// Convolution on the CPU, implementation "winograd", for 3 x 3 windows, stride 1 or (with pad 1) 2, and channels in
+// multiples of sixteen (winograd_loops.h).
 //
-// Two to three times as fast as a direct convolution where there are channels enough to hide the
-// transforms, and it reads and writes weights and their gradient in plain order: nothing is packed.
-// Its rounding errors are about five times those of a direct sum, 1e-6 of the result's size.
+// It is two to three times as fast as a direct convolution if there are enough channels to hide the transforms, and it
+// reads weights and writes their gradient in plain order, without packing.  Its rounding errors are about five times
+// those of a direct sum, 1e-6 of the result's size.
 //
-// The rule looks at channels and map only, so training and evaluation of any batch choose alike.
+// The offer depends only on the channels and the map's size, so training and evaluation choose the same kernel for any
+// batch.
 
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
@@ -37,8 +38,7 @@ std::optional<KernelOffer> OfferConvolutionWinograd(const KernelRequest& request
   KernelOffer offer;
   offer.inputs = {Format::kChannelsLast};
   offer.outputs = {Format::kChannelsLast};
-  // With stride 2 the transforms touch four times as many pixels for a product: more channels must
-  // share them.
+  // With stride 2 the transforms read four times as many pixels per product, so more channels are needed to share them.
   const int64_t least = strided ? 256 : 32;
   const bool pays = layer.channels() >= least && layer.outputs() >= 32 &&
                     ShareOfDirect(ForwardProblem(request).tiling) <= 0.7;

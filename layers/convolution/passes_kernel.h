@@ -1,7 +1,7 @@
-// PassesKernel: a convolution kernel made of passes over images channels last, which share their
-// scratch memory (winograd_passes.h, bf16_passes.h).
+// PassesKernel: a convolution kernel composed of passes over channels_last images, which run one after the other and
+// share their scratch memory (winograd_passes.h, bf16_passes.h).
 //
-//   Pass         y = x * w, and turned round dx = dy * w
+//   Pass         y = x * w, or, if `turned`, dx = dy * w
 //   WeightsPass  dw from x and dy
 #pragma once
 

@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kPartPoints = 36 * 128;  // sums of a part (1.2 MB) stay in a core's cache
+constexpr int64_t kPartPoints = 36 * 128;  // a part's sums (1.2 MB) fit in a core's cache
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t BlocksOf(int64_t channels) { return CeilDiv(channels, kWinogradBlock); }
@@ -38,7 +38,7 @@ int64_t ProductsOf(const WinogradTiling& tiling) {
   return tiling.rows * tiling.columns * tiling.points();
 }
 
-// The tile of four or two pixels, whichever takes fewer products.
+// Returns the tiling in tiles of 4 x 4 or 2 x 2 pixels, whichever takes fewer products.
 WinogradTiling DenseTiling(const Shape& in, const Shape& out, int64_t pad) {
   const WinogradTiling four = TilingOf(WinogradKind::kFour, in, out, pad);
   const WinogradTiling two = TilingOf(WinogradKind::kTwo, in, out, pad);
@@ -51,7 +51,7 @@ WinogradTiling ForwardTiling(const Shape& x, const Shape& y, int64_t stride, int
   return stride == 2 ? TilingOf(WinogradKind::kHalving, x, y, pad) : DenseTiling(x, y, pad);
 }
 
-// With stride 1, dx is a convolution of dy with the zeros that `pad` lacks to a full overlap.
+// With stride 1, dx is a convolution of dy with padding 2 - pad.
 WinogradTiling DataTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad) {
   return stride == 2 ? TilingOf(WinogradKind::kDoubling, y, x, 0) : DenseTiling(y, x, 2 - pad);
 }
@@ -61,7 +61,7 @@ double ShareOfDirect(const WinogradTiling& forward) {
          static_cast<double>(9 * forward.out_height * forward.out_width);
 }
 
-// What one Run is given, and its shared scratch.
+// The arguments of one Run, and the scratch memory that its threads share.
 struct WinogradConvolution::Call {
   const float* x;
   const float* w;
@@ -115,16 +115,17 @@ void WinogradConvolution::Run(const float* x, const float* w, const float* bias,
 void WinogradConvolution::TransformInput(const Call& call, int64_t first, int64_t count) const {
   RunTeam(device_.threads, [&](int thread, int team) {
     const Range share = SplitEvenly({0, count}, team, thread);
-    const WinogradPiece piece = {.first = first + share.begin,
-                                 .count = share.size(),
-                                 .row = share.begin,
-                                 .panel_rows = parts_ * part_tiles_};
+    const WinogradPart part = {.first = first + share.begin,
+                               .count = share.size(),
+                               .row = share.begin,
+                               .panel_rows = parts_ * part_tiles_};
     DTRAIN_ISA_SELECT(device_.isa, WinogradInput)
-    (problem_.tiling, piece, problem_.channels, call.x, call.zeros, call.images);
+    (problem_.tiling, part, problem_.channels, call.x, call.zeros, call.images);
   });
 }
 
-// One block of outputs for one part of a group: own scratch is the weights, then the sums.
+// Computes one block of outputs for one part of a group.  `scratch` is the thread's own; it holds the transformed
+// weights, then the sums.
 void WinogradConvolution::RunBlock(const Call& call, int64_t first, int64_t count, int64_t block,
                                    int64_t part, float* scratch) const {
   const int64_t begin = part * part_tiles_;
@@ -176,8 +177,8 @@ WinogradWeightsPass::WinogradWeightsPass(const WinogradProblem& problem, const D
       out_blocks_(BlocksOf(problem.outputs)) {
   item_channels_ = kWinogradBlock;
   while (item_channels_ > 16 && Items() < device.threads) item_channels_ /= 2;
-  // A group's images shall stay in a core's cache.  Few tiles are one group: the sums of each item,
-  // many where there are many channels, are then done with at once.
+  // A group's images should fit in a core's cache.  Up to 128 tiles form a single group, so that each item's sums,
+  // which are large if there are many channels, can be discarded after the item.
   const bool few = in_blocks_ * out_blocks_ == 1 && !problem.tiling.strided();
   group_ = tiles_ <= 128 ? tiles_ : std::min<int64_t>(tiles_, few ? 64 * device.threads : 64);
 }
@@ -203,7 +204,7 @@ void WinogradWeightsPass::Run(const float* x, const float* dy, bool accumulate, 
     RunTeam(device_.threads, [&](int thread, int team) {
       const Range items = SplitEvenly({0, Items()}, team, thread);
       for (int64_t i = items.begin; i < items.end; ++i) {
-        // With one group the sums are done with the item: one place a thread is enough.
+        // With one group an item's sums are not needed after it, so each thread needs room for one item only.
         RunItem(call, first, count, i, call.sums + (group_ == tiles_ ? thread : i) * ItemFloats());
       }
     });
@@ -213,16 +214,16 @@ void WinogradWeightsPass::Run(const float* x, const float* dy, bool accumulate, 
 void WinogradWeightsPass::TransformImages(const Call& call, int64_t first, int64_t count) const {
   RunTeam(device_.threads, [&](int thread, int team) {
     const Range share = SplitEvenly({0, count}, team, thread);
-    const WinogradPiece piece = {first + share.begin, share.size(), share.begin, group_};
+    const WinogradPart part = {first + share.begin, share.size(), share.begin, group_};
     DTRAIN_ISA_SELECT(device_.isa, WinogradInput)
-    (problem_.tiling, piece, problem_.channels, call.x, call.zeros, call.inputs);
+    (problem_.tiling, part, problem_.channels, call.x, call.zeros, call.inputs);
     DTRAIN_ISA_SELECT(device_.isa, WinogradOutputGradient)
-    (problem_.tiling, piece, problem_.outputs, call.dy, call.zeros, call.outputs);
+    (problem_.tiling, part, problem_.outputs, call.dy, call.zeros, call.outputs);
   });
 }
 
-// Adds a group's part to item_channels_ channels of one block of outputs; after the last group the
-// sums become the gradient.
+// Adds a group's part to the gradient of item_channels_ channels of one block of outputs; after the last group it
+// transforms the sums to the gradient.
 void WinogradWeightsPass::RunItem(const Call& call, int64_t first, int64_t count, int64_t item,
                                   float* sums) const {
   const int64_t block = item % out_blocks_, channel = item / out_blocks_ * item_channels_;
@@ -231,12 +232,12 @@ void WinogradWeightsPass::RunItem(const Call& call, int64_t first, int64_t count
   const float* const x =
       call.inputs + channel / kWinogradBlock * points_ * panel + channel % kWinogradBlock;
   const float* const dy = call.outputs + block * points_ * panel;
-  int64_t begun = 0;  // points of the weights below it have a sum
+  int64_t begun = 0;  // weight points before this one have a sum
   for (int64_t p = 0; p < points_; ++p) {
     const int64_t point = problem_.tiling.WeightPoint(p);
     const bool fresh = first == 0 && point >= begun;
     begun = std::max(begun, point + 1);
-    // In pieces that a core's first cache holds.
+    // Process parts that fit in a core's L1 cache.
     for (int64_t t = 0; t < count; t += kWinogradBlock) {
       DTRAIN_ISA_SELECT(device_.isa, WinogradProduct)
       ({channels, width, std::min(kWinogradBlock, count - t), 1, kWinogradBlock},

@@ -1,8 +1,9 @@
-// The two passes of the winograd convolution over a batch, which share their scratch memory:
-//   WinogradConvolution     y = x * w, and with `turned` weights dx = dy * w
+// The passes of the Winograd convolution over a batch.  They run one after the other, so they share their scratch
+// memory:
+//   WinogradConvolution     y = x * w, or, if `turned`, dx = dy * w
 //   WinogradWeightsPass     dw from x and dy
-// Both go over groups of tiles; what a group's transformed images take stays small.  How tiles,
-// channels and threads are cut changes no bit of the result.
+// Both process the tiles in groups, so that the transformed images of a group need little memory.  The division into
+// tiles, channels and threads does not change the result.
 #pragma once
 
 #include "framework/device/device.h"
@@ -11,25 +12,24 @@
 
 namespace dtrain {
 
-// x [N, in_height, in_width, C] to y [N, out_height, out_width, O], both channels last.
+// A convolution from x [N, in_height, in_width, C] to y [N, out_height, out_width, O], both channels last.
 struct WinogradProblem {
   int64_t batch = 0;
-  int64_t channels = 0;  // of x
-  int64_t outputs = 0;   // of y
+  int64_t channels = 0;  // C
+  int64_t outputs = 0;   // O
   WinogradTiling tiling;
 };
 
-// How the convolution of an image is cut, and that of the gradient of its input.  stride is 1, or 2
-// with pad 1.
+// Return the tilings of the forward pass and of the pass for the input's gradient. stride must be 1, or 2 with pad 1.
 WinogradTiling ForwardTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad);
 WinogradTiling DataTiling(const Shape& x, const Shape& y, int64_t stride, int64_t pad);
 
-// Products that this takes, as a share of the direct sum's.
+// Returns the number of multiplications, as a share of the direct sum's.
 double ShareOfDirect(const WinogradTiling& forward);
 
 class WinogradConvolution {
  public:
-  // turned: the weights are [channels, outputs, 3, 3], and turned round.
+  // If `turned`, the weights are [channels, outputs, 3, 3], and their windows are rotated by 180 degrees.
   WinogradConvolution(const WinogradProblem& problem, bool turned, const Device& device);
 
   size_t ScratchBytes() const;
@@ -53,7 +53,7 @@ class WinogradConvolution {
   const int64_t points_;
   const int64_t tiles_;
   const int64_t in_blocks_, out_blocks_;
-  int64_t parts_;  // of a group, which threads compute side by side
+  int64_t parts_;  // parts of a group of tiles, computed in parallel
   int64_t part_tiles_;
 };
 
@@ -81,8 +81,8 @@ class WinogradWeightsPass {
   const int64_t points_;
   const int64_t tiles_;
   const int64_t in_blocks_, out_blocks_;
-  int64_t item_channels_;  // rows of the gradient that one item of work computes
-  int64_t group_;          // tiles
+  int64_t item_channels_;  // channels of the gradient per item of work
+  int64_t group_;          // tiles per group
 };
 
 }  // namespace dtrain

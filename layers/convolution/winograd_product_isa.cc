@@ -1,4 +1,4 @@
-// The matrix products of the winograd convolution: a register tile of six rows.
+// The matrix products of the Winograd convolution, with a register tile of six rows.
 #include "framework/device/cpu/simd.h"
 #include "layers/convolution/winograd_loops.h"
 
@@ -6,7 +6,7 @@ namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
 constexpr int kRows = 6;
-constexpr int kVectors = kRegisters / 8;  // 24 or 12 sums, their columns of b and one element of a
+constexpr int kVectors = kRegisters / 8;  // leaves registers for columns of b and one element of a
 
 template <int R, int V>
 void Tile(const WinogradFactors& size, const float* a, const float* b, bool add, float* c) {

@@ -1,11 +1,11 @@
-// The winograd convolution's transforms of images: into panels and back.
+// The Winograd convolution's transforms of images into panels and back.
 #include "layers/convolution/winograd_loops.h"
 #include "layers/convolution/winograd_transform.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// Where the upper left corner of a tile's window lies.
+// The position of the upper left corner of a tile's window.
 struct Corner {
   int64_t image, row, column;
 };
@@ -22,14 +22,14 @@ struct Images {
   int64_t height, width, channels;
 };
 
-// Square windows of the images, transformed by T, into panels.
+// Transforms square windows of the images by T and stores them in panels.
 template <class T>
-void IntoPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const Images& images,
+void IntoPanels(const WinogradTiling& tiling, const WinogradPart& part, const Images& images,
                 int64_t step, int64_t pad, const float* zeros, float* panels) {
   constexpr int kSide = T::kIn, kPoints = T::kOut * T::kOut;
-  const int64_t panel = PanelFloats(piece.panel_rows);
-  for (int64_t t = 0; t < piece.count; ++t) {
-    const Corner corner = CornerOf(tiling, piece.first + t, step, pad);
+  const int64_t panel = PanelFloats(part.panel_rows);
+  for (int64_t t = 0; t < part.count; ++t) {
+    const Corner corner = CornerOf(tiling, part.first + t, step, pad);
     const float* pixels[kSide * kSide];
     for (int i = 0; i < kSide; ++i) {
       const int64_t row = corner.row + i;
@@ -48,14 +48,14 @@ void IntoPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const 
       for (int i = 0; i < kSide * kSide; ++i) in[i] = Load(pixels[i] + c);
       Both<T>(in, out);
       float* const to = panels + c / kWinogradBlock * kPoints * panel +
-                        (piece.row + t) * kWinogradBlock + c % kWinogradBlock;
+                        (part.row + t) * kWinogradBlock + c % kWinogradBlock;
 #pragma GCC unroll 81
       for (int p = 0; p < kPoints; ++p) Store(to + p * panel, out[p]);
     }
   }
 }
 
-// Channels [first, first + width) of y, whose bias and panels start with the first of them.
+// `width` of the `channels` channels of y. y, bias and the panels begin with the first of them.
 struct OutputPart {
   float* y;
   const float* bias;
@@ -64,21 +64,21 @@ struct OutputPart {
 };
 
 template <class T>
-void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const OutputPart& part,
+void OutOfPanels(const WinogradTiling& tiling, const WinogradPart& part, const OutputPart& output,
                  const float* panels) {
   constexpr int kSide = T::kOut, kPoints = T::kIn * T::kIn;
-  const int64_t panel = PanelFloats(piece.panel_rows);
-  for (int64_t t = 0; t < piece.count; ++t) {
-    const Corner corner = CornerOf(tiling, piece.first + t, tiling.out_step(), 0);
+  const int64_t panel = PanelFloats(part.panel_rows);
+  for (int64_t t = 0; t < part.count; ++t) {
+    const Corner corner = CornerOf(tiling, part.first + t, tiling.out_step(), 0);
     const int64_t pixel =
         (corner.image * tiling.out_height + corner.row) * tiling.out_width + corner.column;
-    for (int64_t c = 0; c < part.width; c += kLanes) {
-      const float* const from = panels + (piece.row + t) * kWinogradBlock + c;
+    for (int64_t c = 0; c < output.width; c += kLanes) {
+      const float* const from = panels + (part.row + t) * kWinogradBlock + c;
       Vec in[kPoints], out[kSide * kSide];
 #pragma GCC unroll 81
       for (int p = 0; p < kPoints; ++p) in[p] = Load(from + p * panel);
       Both<T>(in, out);
-      const Vec bias = part.bias == nullptr ? Zero() : Load(part.bias + c);
+      const Vec bias = output.bias == nullptr ? Zero() : Load(output.bias + c);
 #pragma GCC unroll 8
       for (int i = 0; i < kSide; ++i) {
         if (corner.row + i >= tiling.out_height) break;
@@ -86,8 +86,8 @@ void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const
         for (int j = 0; j < kSide; ++j) {
           if (corner.column + j >= tiling.out_width) break;
           const Vec y = out[i * kSide + j] + bias;
-          Store(part.y + (pixel + i * tiling.out_width + j) * part.channels + c,
-                part.relu ? Relu(y) : y);
+          Store(output.y + (pixel + i * tiling.out_width + j) * output.channels + c,
+                output.relu ? Relu(y) : y);
         }
       }
     }
@@ -96,33 +96,33 @@ void OutOfPanels(const WinogradTiling& tiling, const WinogradPiece& piece, const
 
 }  // namespace
 
-void WinogradInput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
+void WinogradInput(const WinogradTiling& tiling, const WinogradPart& part, int64_t channels,
                    const float* x, const float* zeros, float* panels) {
   const Images images = {x, tiling.in_height, tiling.in_width, channels};
   ForKind(tiling.kind, [&]<WinogradKind kind>() {
-    IntoPanels<typename Winograd<kind>::Input>(tiling, piece, images, tiling.in_step(), tiling.pad,
+    IntoPanels<typename Winograd<kind>::Input>(tiling, part, images, tiling.in_step(), tiling.pad,
                                                zeros, panels);
   });
 }
 
-void WinogradOutputGradient(const WinogradTiling& tiling, const WinogradPiece& piece,
+void WinogradOutputGradient(const WinogradTiling& tiling, const WinogradPart& part,
                             int64_t channels, const float* dy, const float* zeros, float* panels) {
   const Images images = {dy, tiling.out_height, tiling.out_width, channels};
   ForKind(tiling.kind, [&]<WinogradKind kind>() {
     if constexpr (kind != WinogradKind::kDoubling) {
-      IntoPanels<typename Winograd<kind>::OutputGradient>(tiling, piece, images, tiling.out_step(),
+      IntoPanels<typename Winograd<kind>::OutputGradient>(tiling, part, images, tiling.out_step(),
                                                           0, zeros, panels);
     }
   });
 }
 
-void WinogradOutput(const WinogradTiling& tiling, const WinogradPiece& piece, int64_t channels,
+void WinogradOutput(const WinogradTiling& tiling, const WinogradPart& part, int64_t channels,
                     int64_t first_channel, int64_t width, const float* panels, const float* bias,
                     bool relu, float* y) {
-  const OutputPart part = {y + first_channel, bias == nullptr ? nullptr : bias + first_channel,
-                           relu, channels, width};
+  const OutputPart output = {y + first_channel, bias == nullptr ? nullptr : bias + first_channel,
+                             relu, channels, width};
   ForKind(tiling.kind, [&]<WinogradKind kind>() {
-    OutOfPanels<typename Winograd<kind>::Output>(tiling, piece, part, panels);
+    OutOfPanels<typename Winograd<kind>::Output>(tiling, part, output, panels);
   });
 }
 

@@ -1,6 +1,5 @@
-// The one-dimensional transforms of winograd_loops.h, each as out = T in on vectors `step` apart,
-// and Both, which applies one to the rows and columns of a square.  For sources that end in
-// _isa.cc.
+// The one-dimensional transforms of winograd_loops.h, each as out = T in on vectors at a given distance, and Both,
+// which applies one to the rows and columns of a square.  Include this only in sources that end in _isa.cc.
 //
 // F(4, 3): Lavin and Gray 2015, section 4.3, the points 0, 1, -1, 2, -2, infinity
 // F(2, 3): section 4.1
@@ -20,7 +19,7 @@ namespace dtrain::DTRAIN_ISA_NS {
 template <WinogradKind>
 struct Winograd;
 
-// body.operator()<kind>(), for a templated lambda.
+// Calls body.operator()<kind>(), for a templated lambda.
 template <class Body>
 DTRAIN_INLINE void ForKind(WinogradKind kind, const Body& body) {
   switch (kind) {
@@ -153,7 +152,7 @@ struct Winograd<WinogradKind::kTwo> {
   };
 };
 
-// F(4, 2) on five pixels, B^T, and on four products, A^T.
+// FiveInput is B^T of F(4, 2), applied to five pixels; FiveOutput is A^T, applied to five products.
 DTRAIN_INLINE void FiveInput(const Vec* x, int from, Vec* y, int to) {
   const Vec x1 = x[from], x2 = x[2 * from], x3 = x[3 * from];
   y[0] = Fma(Set1(2), x[0] - x2, x3 - x1);

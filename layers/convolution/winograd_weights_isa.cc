@@ -1,4 +1,4 @@
-// The winograd convolution's transforms of weights and of their gradient, to and from plain OIHW.
+// The Winograd convolution's transforms of weights from plain OIHW order, and of their gradient back to it.
 #include "layers/convolution/winograd_loops.h"
 #include "layers/convolution/winograd_transform.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kTaps = 9;
 
-// The windows of kLanes pairs of channels, one a lane; lanes are `stride` floats apart in memory.
+// Loads the windows of kLanes pairs of channels, one per lane; lanes are `stride` floats apart in memory.
 DTRAIN_INLINE void LoadWindows(const float* w, int64_t stride, bool turned, Vec (&taps)[kTaps]) {
 #pragma GCC unroll 9
   for (int tap = 0; tap < kTaps; ++tap) {

@@ -9,7 +9,7 @@ void Dropout::Configure(config::Reader& reader) {
 uint32_t Dropout::threshold() const { return static_cast<uint32_t>(ratio_ * 0x1p32); }
 
 Cost Dropout::CostOf(std::span<const Shape> inputs) const {
-  // About thirty integer operations a random number, drawn once each way.
+  // A random number takes about thirty integer operations; each pass draws it once.
   const double work = 32.0 * static_cast<double>(inputs[0].count());
   return {work, work};
 }

@@ -1,4 +1,4 @@
-// Dropout in plain loops, one random number at a time.
+// Reference implementation of dropout in plain loops, which draws one random number at a time.
 #include "framework/nn/layer_case.h"
 #include "layers/dropout/dropout.h"
 

@@ -1,4 +1,4 @@
-// Dropout on the CPU, implementation "direct": draws the mask again in backward and keeps nothing.
+// Dropout on the CPU, implementation "direct".  Backward draws the mask again instead of saving it.
 #include <cstring>
 
 #include "framework/device/cpu/parallel.h"

@@ -1,4 +1,4 @@
-// Dropout on the GPU, implementation "direct": draws the CPU's masks, again in backward.
+// Dropout on the GPU, implementation "direct".  It draws the same masks as the CPU; Backward draws them again.
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/dropout/dropout.h"
@@ -6,7 +6,7 @@
 namespace dtrain {
 namespace {
 
-// What the random numbers of a batch are drawn by.
+// The key of a batch's random numbers.
 struct DropoutKey {
   uint64_t seed, layer_index, step;
   int64_t first_position;

@@ -1,4 +1,4 @@
-// Dropout in ONNX's operators: nothing is dropped in evaluation.
+// Exports dropout as ONNX's Identity, since evaluation drops nothing.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

@@ -7,14 +7,14 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostInputs = UINT16_MAX;  // a maximum remembers one in 16 bits
+constexpr size_t kMostInputs = UINT16_MAX;  // a maximum's input index has 16 bits
 
 }  // namespace
 
 void Eltwise::Configure(config::Reader& reader) {
   const std::string operation = reader.String("operation", "sum")
                                     .OneOf({"sum", "product", "max"})
-                                    .Help("how the elements at one place become one");
+                                    .Help("how elements at the same index are combined");
   operation_ = operation == "product" ? EltwiseOperation::kProduct
                : operation == "max"   ? EltwiseOperation::kMax
                                       : EltwiseOperation::kSum;
@@ -34,7 +34,7 @@ std::vector<Shape> Eltwise::InferShapes(std::span<const Shape> inputs) {
   return {inputs[0]};
 }
 
-// Of n inputs: n - 1 operations an element, and for the gradients of a product as many for each input.
+// With n inputs there are n - 1 operations per element; the gradients of a product take as many for each input.
 Cost Eltwise::CostOf(std::span<const Shape> inputs) const {
   const double elements = static_cast<double>(inputs[0].count());
   const double inputs_count = static_cast<double>(inputs.size());
@@ -42,7 +42,8 @@ Cost Eltwise::CostOf(std::span<const Shape> inputs) const {
   return {forward, operation_ == EltwiseOperation::kProduct ? forward * inputs_count : forward};
 }
 
-DTRAIN_LAYER("eltwise", Eltwise,
-             "sum, product or largest of tensors of one shape (Caffe Eltwise, PyTorch +)");
+DTRAIN_LAYER(
+    "eltwise", Eltwise,
+    "elementwise sum, product or maximum of tensors of one shape (Caffe Eltwise, PyTorch +)");
 
 }  // namespace dtrain

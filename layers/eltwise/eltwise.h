@@ -1,9 +1,9 @@
-// Elementwise combination of two tensors or more of one shape (Caffe Eltwise; PyTorch's +, *, maximum):
-// the end of a residual block, a gate.
+// Elementwise combination of two or more tensors of the same shape (Caffe Eltwise; PyTorch's +, *, maximum), for
+// example at the end of a residual block or as a gate.
 //   sum       y = a + b + ...; the gradient of each is dy
 //   product   y = a b ...;     the gradient of each is dy times the others
-//   max       y = the largest; of equal ones the first takes the gradient, and a NaN is never lost
-// InferShapes throws ShapeError when the shapes differ.
+//   max       y = the largest; the gradient is dy for the first of equal ones, else 0; a NaN propagates to y
+// InferShapes throws ShapeError if the shapes differ.
 #pragma once
 
 #include "framework/nn/layer.h"

@@ -1,4 +1,4 @@
-// Sum, product and largest of tensors in plain loops.
+// Reference implementation of elementwise sum, product and maximum in plain loops.
 #include "framework/nn/layer_case.h"
 #include "layers/eltwise/eltwise.h"
 
@@ -39,7 +39,7 @@ class EltwiseReference : public LayerReference {
   }
 
  private:
-  // Of y[i] by element i of input k.
+  // Returns the derivative of y[i] by element i of input k.
   static double Derivative(EltwiseOperation operation, const RefArgs& args, size_t k, size_t i) {
     if (operation == EltwiseOperation::kSum) return 1;
     double product = 1;
@@ -67,7 +67,8 @@ DTRAIN_LAYER_CASES(
      {"product of images", "{operation: product}", {{18, 3, 4, 4}, {18, 3, 4, 4}}},
      {"product of four", "{operation: product}", {{3, 7}, {3, 7}, {3, 7}, {3, 7}}},
      {"long product", "{operation: product}", {{2, 40000}, {2, 40000}}, 0, false},
-     // Numbers drawn for as many elements are the same ones: of these shapes none is at the same place twice.
+     // Inputs with the same number of elements are filled with the same numbers in another order; with the shapes of
+     // these two cases no number is at the same index in two inputs.
      {"max", "{operation: max}", {{3, 9}, {3, 9}}},
      {"max of four", "{operation: max}", {{3, 11}, {3, 11}, {3, 11}, {3, 11}}},
      {"max, some equal", "{operation: max}", {{4, 11}, {4, 11}}, 0, false},

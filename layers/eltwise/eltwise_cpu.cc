@@ -1,4 +1,4 @@
-// Eltwise on the CPU, implementation "direct": in whatever format the first input has.
+// Eltwise on the CPU, implementation "direct".  It runs in whatever format the first input has.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
@@ -22,7 +22,7 @@ class EltwiseDirect : public Kernel {
         training_(request.mode == Mode::kTrain),
         device_(request.device) {}
 
-  // Saved of a maximum: the input that it is, for each element.
+  // A maximum saves, for each element, the index of the input that is the largest.
   KernelNeeds Needs() const override {
     KernelNeeds needs;
     if (operation_ == EltwiseOperation::kMax && training_) {
@@ -45,7 +45,7 @@ class EltwiseDirect : public Kernel {
     });
   }
 
-  // The first input's gradient last: it may be dy.
+  // The first input's gradient is written last, because it may overwrite dy.
   void Backward(const KernelArgs& args) override {
     ForEachSlice(device_.threads, count_, [&](Range slice) {
       for (int64_t at = slice.begin; at < slice.end; at += kChunk) {
@@ -58,9 +58,9 @@ class EltwiseDirect : public Kernel {
   }
 
  private:
-  static constexpr int64_t kChunk = 4096;  // elements that stay in a core's cache
+  static constexpr int64_t kChunk = 4096;  // elements that fit in a core's cache
 
-  // y = `so_far` joined with input k.
+  // Combines `so_far`, the result for the inputs before k, with input k into y.
   void Join(const KernelArgs& args, Range slice, size_t k, const float* so_far) const {
     const float* const x = At(args.inputs[k], slice.begin);
     float* const y = At(args.outputs[0], slice.begin);

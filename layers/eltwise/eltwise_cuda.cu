@@ -1,5 +1,5 @@
-// Eltwise on the GPU, implementation "direct": in whatever format the first input has.  A pass joins
-// two tensors, so that any number of inputs is as many passes; two inputs of a sum get their gradients in one.
+// Eltwise on the GPU, implementation "direct".  It runs in whatever format the first input has.  A pass combines two
+// tensors, so n inputs take n - 1 passes; a sum's backward pass writes the gradients of two inputs at a time.
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
 #include "layers/eltwise/eltwise.h"
@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-// A NaN is never lost.
+// Combines two elements.  A NaN in either input gives NaN.
 struct Join {
   EltwiseOperation operation;
   bool relu;
@@ -22,7 +22,7 @@ struct Join {
   }
 };
 
-// What behind a ReLU, where there is one, comes back to y[i].
+// The gradient by the output before the fused ReLU, if there is one.
 struct Gradient {
   const float* y;  // null: no ReLU
   const float* dy;
@@ -39,7 +39,7 @@ class EltwiseCuda : public Kernel {
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain) {}
 
-  // Saved of a maximum: the input that it is, for each element.
+  // A maximum saves, for each element, the index of the input that is the largest.
   KernelNeeds Needs() const override {
     KernelNeeds needs;
     if (operation_ == EltwiseOperation::kMax && training_) {
@@ -60,7 +60,7 @@ class EltwiseCuda : public Kernel {
     }
   }
 
-  // The first input's gradient last: it may be dy.
+  // The first input's gradient is written last, because it may overwrite dy.
   void Backward(const KernelArgs& args) override {
     const size_t inputs = args.inputs.size();
     if (operation_ == EltwiseOperation::kSum) {
@@ -75,7 +75,7 @@ class EltwiseCuda : public Kernel {
     }
   }
 
-  // y = `so_far` joined with input k.
+  // Combines `so_far`, the result for the inputs before k, with input k into y.
   void JoinWith(const KernelArgs& args, size_t k, const float* so_far) {
     const Join join = {operation_, relu_ && k + 1 == args.inputs.size()};
     const float* const x = args.inputs[k].f32();
@@ -93,7 +93,7 @@ class EltwiseCuda : public Kernel {
     });
   }
 
-  // Inputs k and k + 1 of a sum, where they are there.
+  // Writes the gradients of inputs k and k + 1 of a sum; either may be missing.
   void PassToTwo(const KernelArgs& args, size_t k) {
     const Gradient gradient = GradientOf(args);
     float* const da = args.input_gradients[k].f32();

@@ -31,7 +31,7 @@ void ProductForward(const float* a, const float* b, int64_t count, bool relu, fl
 
 void MaxForward(const float* a, MaxTerm b, int64_t count, bool relu, float* y, uint16_t* first) {
   const float* const values = b.values;
-  // Before y, which may be a.
+  // `first` is written before y, because y may be a.
   if (first != nullptr) {
     for (int64_t i = 0; i < count; ++i) {
       const bool wins = values[i] > a[i] || (values[i] != values[i] && a[i] == a[i]);

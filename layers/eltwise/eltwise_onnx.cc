@@ -1,4 +1,4 @@
-// Sums, products and maxima in ONNX's operators; only Mul takes no more than two inputs.
+// Exports sums, products and maxima as ONNX operators.  Mul, unlike Sum and Max, takes only two inputs.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/eltwise/eltwise.h"
 

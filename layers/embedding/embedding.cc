@@ -14,7 +14,7 @@ void Embedding::Configure(config::Reader& reader) {
                  .Help("length of a token's vector");
   vocabulary_ = ReadVocabulary(reader);
   weight_init_ =
-      ReadInitSpec(reader.Section("weight_init", "how the vectors start"), {"gaussian", 1});
+      ReadInitSpec(reader.Section("weight_init", "initial values of the vectors"), {"gaussian", 1});
 }
 
 void Embedding::SetInputClasses(std::span<const int64_t> classes) {

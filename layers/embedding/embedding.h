@@ -1,8 +1,8 @@
 // A learned vector for each token (PyTorch Embedding, Caffe Embed).
 //   y[n,t,:] = w[x[n,t],:]
 //   x [N, ...] int32 tokens;  w [V, E];  y [N, ..., E]
-// V is the key `vocabulary`, or as many tokens as the input may hold.  A token outside [0, V)
-// throws DataError with its place in the global batch (on a GPU: its vector is NaN).
+// V is the key `vocabulary`, or, if not given, the number of classes of the input's tokens.  A token outside [0, V)
+// throws DataError with its position in the global batch; on a GPU its vector becomes NaN instead.
 #pragma once
 
 #include "framework/nn/layer.h"

@@ -1,4 +1,4 @@
-// Embedding in plain loops.
+// Reference implementation of embedding in plain loops.
 #include "framework/nn/layer_case.h"
 #include "layers/embedding/embedding.h"
 

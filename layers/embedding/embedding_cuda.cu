@@ -38,7 +38,7 @@ class EmbeddingCuda : public Kernel {
  private:
   CudaQueue& queue_;
   const int64_t vocabulary_, size_;
-  const int64_t tokens_;  // of the whole batch
+  const int64_t tokens_;  // tokens of the whole batch
   const EmbeddingGradientCuda gradient_;
 };
 

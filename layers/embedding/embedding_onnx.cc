@@ -1,4 +1,4 @@
-// Embedding in ONNX's operators.
+// Exports embedding as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

@@ -6,7 +6,8 @@
 namespace dtrain {
 
 void FinalState::Configure(config::Reader& reader) {
-  bidirectional_ = reader.Bool("bidirectional", false).Help("the second half is a backward pass");
+  bidirectional_ = reader.Bool("bidirectional", false)
+                       .Help("the second half of each state is from the reverse direction");
   pad_ = reader.Int("pad", kPadToken)
              .Min(0)
              .Help("token that fills a sentence up to the length of the batch");

@@ -1,8 +1,8 @@
 // The last state of a recurrent layer's output, for each sentence (h_n of PyTorch's GRU and LSTM).
 //   x [N, T, D H]; tokens [N, T] int32
-//   y [N, D H]: of a forward pass the state at the sentence's last token; with `bidirectional: true`
-//               the second half comes from the backward pass, which ends at the first token
-// InferShapes throws ShapeError when x and tokens do not fit.
+//   y [N, D H]: the state at the sentence's last token; with `bidirectional: true` (D = 2) the second half is the
+//               reverse direction's state at the first token, where it ends
+// InferShapes throws ShapeError if x and tokens do not fit each other.
 #pragma once
 
 #include "framework/nn/layer.h"

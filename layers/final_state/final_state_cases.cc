@@ -1,4 +1,4 @@
-// Final state in plain loops.
+// Reference implementation of the final state in plain loops.
 #include "framework/nn/layer_case.h"
 #include "layers/final_state/final_state.h"
 
@@ -27,7 +27,7 @@ class FinalStateReference : public LayerReference {
   }
 
  private:
-  // Where element j of sample n's final state stands in x.
+  // Returns the index in x of element j of sample n's final state.
   static int64_t Place(const Layer& layer, const RefArgs& args, int64_t n, int64_t j) {
     const auto& final_state = static_cast<const FinalState&>(layer);
     const Shape& x = args.inputs[0].shape;

@@ -6,10 +6,10 @@
 namespace dtrain {
 namespace {
 
-// The step of a sentence's last token; 0 where it has none.
+// Returns the step of a sentence's last token, or 0 if the sentence is empty.
 DT_DEVICE int64_t LastStep(int32_t length) { return length > 0 ? length - 1 : 0; }
 
-// Of element j < half it is the state at the last token, of the others that at the first.
+// Elements j < half are taken from the state at the last token, the others from the state at the first token.
 void TakeStates(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
                 const float* x, float* y) {
   const int64_t steps = shape[1], width = shape[2];
@@ -66,7 +66,7 @@ class FinalStateCuda : public Kernel {
   CudaQueue& queue_;
   const Shape shape_;  // [N, T, width]
   const int64_t pad_;
-  const int64_t half_;  // elements of the forward pass
+  const int64_t half_;  // elements of the forward direction
 };
 
 std::unique_ptr<Kernel> MakeFinalStateCuda(const KernelRequest& request, const KernelOffer&) {

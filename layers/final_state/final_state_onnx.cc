@@ -1,11 +1,12 @@
-// The final state in ONNX's operators: the forward pass at the last word, the backward pass at the first.
+// Exports the final state as ONNX operators: the forward direction's state at the last word, the reverse direction's at
+// the first.
 #include "framework/onnx/recurrent_onnx.h"
 #include "layers/final_state/final_state.h"
 
 namespace dtrain {
 namespace {
 
-// Columns [begin, end) of x.
+// Returns columns [begin, end) of x.
 std::string Columns(const OnnxLayer& to, int64_t begin, int64_t end) {
   const auto at = [&](int64_t i) {
     return to.Constant("at_" + std::to_string(i), std::vector<int64_t>{i});
@@ -13,7 +14,7 @@ std::string Columns(const OnnxLayer& to, int64_t begin, int64_t end) {
   return to.Node("Slice", {to.input(0), at(begin), at(end), at(2)});
 }
 
-// int64 [N, 1]: the place of the last word; 0 where there is none.
+// Returns the index of the last word, or 0 if there is none, as int64 [N, 1].
 std::string LastWord(const OnnxLayer& to) {
   const std::string lengths = to.Node(
       "Cast", {OnnxLengths(to, to.input(1), to.As<FinalState>().pad())}, {{"to", kOnnxInt64}});
@@ -30,7 +31,7 @@ void Translate(OnnxLayer& to) {
   }
   const std::string forward =
       to.Node("GatherND", {Columns(to, 0, width / 2), LastWord(to)}, by_sentence);
-  // A row of one word, whose axis goes.
+  // Take the first word's states, then remove the axis of length one.
   const std::string first =
       to.Node("Slice", {Columns(to, width / 2, width), to.Constant("zero", std::vector<int64_t>{0}),
                         to.Constant("one", std::vector<int64_t>{1}), to.Constant("time", {1})});

@@ -1,4 +1,4 @@
-// Flatten: [N, ...] seen as [N, product of the rest], in plain order; no keys, no arithmetic.
+// Flatten views [N, ...] as [N, product of the other extents], in plain order.  It has no keys and copies nothing.
 #include "framework/nn/layer.h"
 
 namespace dtrain {
@@ -12,7 +12,7 @@ class Flatten : public Layer {
   bool is_view() const override { return true; }
 };
 
-DTRAIN_LAYER("flatten", Flatten, "all axes but the batch become one");
+DTRAIN_LAYER("flatten", Flatten, "merges all axes but the batch into one");
 
 }  // namespace
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Flatten in plain loops.
+// Reference implementation of flatten in plain loops.
 #include "framework/nn/layer_case.h"
 
 namespace dtrain {

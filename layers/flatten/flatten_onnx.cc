@@ -1,4 +1,4 @@
-// Flatten in ONNX's operators.
+// Exports flatten as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

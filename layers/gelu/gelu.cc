@@ -6,7 +6,7 @@ void Gelu::Configure(config::Reader& reader) {
   const std::string approximate =
       reader.String("approximate", "none")
           .OneOf({"none", "tanh"})
-          .Help("tanh takes the formula by tanh for the normal distribution's function");
+          .Help("none: the exact formula with erf; tanh: the approximation with tanh");
   by_tanh_ = approximate == "tanh";
 }
 
@@ -16,7 +16,7 @@ Cost Gelu::CostOf(std::span<const Shape> inputs) const {
 }
 
 namespace {
-DTRAIN_LAYER("gelu", Gelu, "x times the normal distribution's function of x");
+DTRAIN_LAYER("gelu", Gelu, "x times the standard normal distribution function of x");
 }
 
 }  // namespace dtrain

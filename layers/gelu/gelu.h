@@ -1,6 +1,6 @@
 // Gaussian error linear unit (Hendrycks and Gimpel 2016; PyTorch GELU), elementwise, on a tensor of any
-// shape.  `approximate` as PyTorch's:
-//   none   y = x P(x),  P(x) = (1 + erf(x / sqrt 2)) / 2, the normal distribution's function;
+// shape.  The key `approximate` is PyTorch's:
+//   none   y = x P(x),  P(x) = (1 + erf(x / sqrt 2)) / 2, the standard normal distribution function;
 //          dx = dy (P(x) + x p(x)),  p(x) = exp(-x^2 / 2) / sqrt(2 pi)
 //   tanh   y = x s,  s = (1 + tanh(z)) / 2 = sigmoid(2 z),  z = sqrt(2 / pi) (x + 0.044715 x^3);
 //          dx = dy (s + x s (1 - s) 2 dz/dx)

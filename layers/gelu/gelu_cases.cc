@@ -1,4 +1,4 @@
-// GELU in plain loops.
+// Reference implementation of GELU in plain loops.
 #include <cmath>
 #include <numbers>
 
@@ -24,7 +24,7 @@ class GeluReference : public LayerReference {
   }
 
  private:
-  // What x is multiplied by: P, or s.
+  // Returns the factor of x: P, or s with `approximate: tanh`.
   static double Share(const Layer& layer, double x) {
     if (!static_cast<const Gelu&>(layer).by_tanh()) return std::erfc(-x / std::numbers::sqrt2) / 2;
     return (1 + std::tanh(kRoot * (x + 0.044715 * x * x * x))) / 2;

@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Of `approximate: tanh` (gelu.h): 2 z = x (kGeluLinear + kGeluCubic x^2).
+// Coefficients of `approximate: tanh` (gelu.h): 2 z = x (kGeluLinear + kGeluCubic x^2).
 inline constexpr double kGeluLinear = 1.5957691216057308;  // 2 sqrt(2 / pi)
 inline constexpr double kGeluCubic = 0.044715 * kGeluLinear;
 
@@ -15,7 +15,7 @@ inline constexpr double kGeluCubic = 0.044715 * kGeluLinear;
 DTRAIN_ISA_DECLARE(void, GeluForward, (const float* x, int64_t count, float* y))
 DTRAIN_ISA_DECLARE(void, GeluBackward, (const float* x, const float* dy, int64_t count, float* dx))
 
-// The same with `approximate: tanh`.
+// TanhGelu... compute the same with `approximate: tanh`.
 DTRAIN_ISA_DECLARE(void, TanhGeluForward, (const float* x, int64_t count, float* y))
 DTRAIN_ISA_DECLARE(void, TanhGeluBackward,
                    (const float* x, const float* dy, int64_t count, float* dx))

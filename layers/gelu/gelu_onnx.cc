@@ -1,4 +1,4 @@
-// GELU in ONNX's operators, both formulas of gelu.h: this version has none of its own.
+// Exports both formulas of GELU (gelu.h) as elementary ONNX operators, since this opset version has no Gelu.
 #include <cmath>
 #include <numbers>
 
@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// z = sqrt(2 / pi) (x + 0.044715 x^3) = x (a + b x^2)
+// Returns z = sqrt(2 / pi) (x + 0.044715 x^3) = x (a + b x^2).
 std::string ArgumentOfTanh(const OnnxLayer& to) {
   const double a = std::sqrt(2 / std::numbers::pi);
   const std::string& x = to.input(0);
@@ -19,7 +19,7 @@ std::string ArgumentOfTanh(const OnnxLayer& to) {
   return to.Node("Mul", {x, factor});
 }
 
-// The normal distribution's function, or its stand-in: (1 + f) / 2.
+// The output is x (1 + f) / 2, where f = erf(x / sqrt 2), or tanh(z) with `approximate: tanh`.
 void Translate(OnnxLayer& to) {
   const auto root_half = static_cast<float>(std::numbers::sqrt2 / 2);
   const std::string f =

@@ -31,8 +31,9 @@ NormRows GroupNorm::RowsOf(const Shape& x) const {
 }
 
 namespace {
-DTRAIN_LAYER("group_norm", GroupNorm,
-             "groups of channels moved to mean 0, deviation 1, then scaled (PyTorch GroupNorm)");
+DTRAIN_LAYER(
+    "group_norm", GroupNorm,
+    "groups of channels normalised to mean 0, deviation 1, then scaled (PyTorch GroupNorm)");
 }
 
 }  // namespace dtrain

@@ -1,9 +1,9 @@
 // Group normalisation (Wu and He 2018; PyTorch GroupNorm).
 //   x [N, C, ...];  y the same;  weight and bias [C]
-// The channels of a sample are cut into `groups` groups of as many neighbours; each, with all its pixels,
-// is moved to mean 0 and deviation 1 by itself (row_norm_layer.h).  `groups: 1` normalises a sample as a
-// whole, as many groups as channels each channel (instance normalisation).
-// InferShapes throws ShapeError when `groups` does not divide C.
+// The channels of a sample are divided into `groups` groups of C / groups adjacent channels.  Each group, over all its
+// pixels, is normalised to mean 0 and deviation 1 (row_norm_layer.h).  `groups: 1` normalises a sample as a whole;
+// `groups` = C normalises each channel (instance normalisation).
+// InferShapes throws ShapeError if `groups` does not divide C.
 #pragma once
 
 #include "framework/nn/row_norm_layer.h"

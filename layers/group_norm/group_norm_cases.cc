@@ -1,4 +1,4 @@
-// Cases of group normalisation; row_norm_ref.h has the loops.
+// Test cases of group normalisation; the reference implementation is in row_norm_ref.h.
 #include "framework/nn/row_norm_ref.h"
 
 namespace dtrain {
@@ -6,7 +6,7 @@ namespace {
 
 class GroupNormReference : public RowNormReference {};
 
-// Every result passes through sums over a group that the cost of one element does not show.
+// The tolerance is larger than the cost of one element suggests, because every result depends on sums over a group.
 DTRAIN_LAYER_CASES("group_norm", GroupNormReference,
                    {{"image", "{groups: 2}", {{4, 6, 5, 3}}, 0, true, 8},
                     {"one group", "{groups: 1}", {{3, 3, 4, 5}}, 0, true, 8},

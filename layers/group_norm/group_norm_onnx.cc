@@ -1,12 +1,12 @@
-// Group normalisation in ONNX's operators: the groups become the channels of InstanceNormalization, for this version
-// has no GroupNormalization.
+// Exports group normalisation as ONNX operators.  The groups become the channels of InstanceNormalization, since this
+// opset version has no GroupNormalization.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/group_norm/group_norm.h"
 
 namespace dtrain {
 namespace {
 
-// [C] as [C, 1, ...], which goes with an x of [N, C, ...].
+// Returns a parameter [C] as [C, 1, ...], which broadcasts with x [N, C, ...].
 std::string OfChannels(const OnnxLayer& to, size_t place, const std::string& what) {
   std::vector<int64_t> extents(static_cast<size_t>(to.shape(0).rank() - 1), 1);
   extents[0] = to.shape(0)[1];

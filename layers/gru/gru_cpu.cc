@@ -9,7 +9,7 @@ class GruCell : public RecurrentCell {
  public:
   int64_t row_width(int64_t hidden) const override { return kGruRow * hidden; }
 
-  // r and z have the same gradient on both sides; n's on the side of the state is the last column.
+  // The gradients of r and z by W_i x and by W_h h0 are equal; n's gradient by W_h h0 is the row's last part.
   std::vector<StatePart> StateParts(int64_t hidden) const override {
     return {{0, 0, 2}, {3 * hidden, 2, 1}};
   }

@@ -1,4 +1,4 @@
-// GRU in ONNX's operators.
+// Exports GRU as ONNX operators.
 #include "framework/onnx/recurrent_onnx.h"
 
 namespace dtrain {

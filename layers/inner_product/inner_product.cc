@@ -6,19 +6,17 @@
 namespace dtrain {
 
 void InnerProduct::Configure(config::Reader& reader) {
-  outputs_ = reader.Int("outputs", 1)
-                 .Required()
-                 .Min(1)
-                 .Max(kLargestExtent)
-                 .Help("length of the output of a sample");
+  outputs_ =
+      reader.Int("outputs", 1).Required().Min(1).Max(kLargestExtent).Help("number of outputs");
   axis_ = reader.Int("axis", 1)
               .Min(1)
               .Max(Shape::kMaxRank - 1)
-              .Help("first of the axes that are summed over; those before it stay");
+              .Help("first of the axes that are flattened into features; axes before it are kept");
   has_bias_ = reader.Bool("bias", true).Help("add a learned constant to each output");
   weight_init_ =
-      ReadInitSpec(reader.Section("weight_init", "how the weights start"), {"xavier", 0});
-  bias_init_ = ReadInitSpec(reader.Section("bias_init", "how the bias starts"), {"constant", 0});
+      ReadInitSpec(reader.Section("weight_init", "initial values of the weights"), {"xavier", 0});
+  bias_init_ =
+      ReadInitSpec(reader.Section("bias_init", "initial values of the bias"), {"constant", 0});
 }
 
 std::vector<Shape> InnerProduct::InferShapes(std::span<const Shape> inputs) {

@@ -2,7 +2,7 @@
 //   y[n,o] = sum_i x[n,i] w[o,i] + b[o]
 //   x [N, ...]  axes from `axis` (1) on are flattened into I; those before it are kept
 //   w [O, I]    row-major;  b [O], absent when `bias: false`;  y [N, ..., O]
-// So axis 2 is a Linear at every step of a sequence [N, T, I].
+// With `axis: 2` it is applied at every step of a sequence [N, T, I].
 #pragma once
 
 #include "framework/nn/layer.h"

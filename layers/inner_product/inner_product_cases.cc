@@ -1,4 +1,4 @@
-// Inner product in plain loops: the measure for every kernel.
+// Reference implementation of the inner product in plain loops, against which every kernel is tested.
 #include "framework/nn/layer_case.h"
 #include "layers/inner_product/inner_product.h"
 

@@ -1,10 +1,9 @@
 // Inner product on the CPU, implementation "gemm".
 //
-// Forward is our own product.  dnnl_sgemm takes other code paths for other row counts, so the
-// output of a sample changes with the batch it is in (oneDNN 2.6: AVX-512 below 16 rows, AVX2
-// whenever rows mod 6 is 1 to 3, and with two threads wherever it splits the depth), which the
-// contract of a Kernel forbids.  Here every output is one fixed chain of additions, whatever the
-// batch and the threads. Backward sums over the batch anyway and is dnnl_sgemm's.
+// Forward uses our own product. dnnl_sgemm takes different code paths for different row counts, so a sample's output
+// would depend on its batch (oneDNN 2.6: AVX-512 below 16 rows, AVX2 if rows mod 6 is 1 to 3, and with two threads if
+// it splits the depth), which nn/kernel.h forbids.  Here every output is one fixed chain of additions, independent of
+// batch and threads.  Backward sums over the batch anyway and uses dnnl_sgemm.
 #include "framework/core/layout.h"
 #include "framework/device/cpu/parallel.h"
 #include "framework/kernels/cpu/packed_gemm.h"
@@ -25,7 +24,7 @@ class InnerProductGemm : public Kernel {
         y_(AsRows(request.outputs[0], static_cast<const InnerProduct*>(request.layer)->outputs())),
         relu_(request.fused_relu),
         device_(request.device) {
-    // Waking a second thread costs about what 2 million multiply-adds do.
+    // Starting a second thread costs as much as about 2 million multiply-adds.
     if (x_.count() * y_[1] < 2'000'000) device_.threads = 1;
   }
 

@@ -1,5 +1,5 @@
-// Inner product on the GPU, implementation "cublas": the products are cuBLAS's, bias and fused ReLU
-// one pass behind them.
+// Inner product on the GPU, implementation "cublas". cuBLAS computes the products; one more pass applies bias and fused
+// ReLU.
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"

@@ -7,17 +7,17 @@ namespace {
 
 constexpr int64_t kBlock = 16;
 
-// A sum over more features than this is a sum of sums: keeps x in the second-level cache, and
-// rounding errors small.
+// A sum over more features than this is computed as a sum of partial sums, so that x stays in the L2 cache and rounding
+// errors stay small.
 constexpr int64_t kDepth = 512;
 
-// Features [begin, end) of a product.
+// A range [begin, end) of the features of a product; `first` and `last` mark the range at either end.
 struct Slab {
   int64_t begin, end;
   bool first, last;
 };
 
-// One register tile: kVectors vectors of samples by kOutputs outputs.  sum[o][v] = sum_i x w.
+// Computes sum[o][v] = sum_i x w for one register tile of kVectors vectors of samples by kOutputs outputs.
 template <int kVectors, int kOutputs>
 DTRAIN_INLINE void SumTile(const float* const* x, const float* const* w, int64_t depth,
                            Vec (&sum)[kOutputs][kVectors]) {
@@ -34,7 +34,7 @@ DTRAIN_INLINE void SumTile(const float* const* x, const float* const* w, int64_t
   }
 }
 
-// Adds what earlier slabs left in y and, after the last one, bias and ReLU.
+// Returns `sum` plus the sums of earlier slabs in y and, in the last slab, applies bias and ReLU.
 DTRAIN_INLINE Vec Finish(const BlockedProduct& p, const Slab& slab, int64_t o, Vec sum,
                          const float* y) {
   if (!slab.first) sum = Load(y) + sum;
@@ -54,7 +54,7 @@ DTRAIN_INLINE void Tile(const BlockedProduct& p, const Slab& slab, int64_t sampl
     x[v] = p.x + (block * p.in + slab.begin) * kBlock + lane;
     y[v] = p.y + (block * p.out + o) * kBlock + lane;
   }
-  const float* w[kOutputs];  // beyond `outputs` the last one is computed again and dropped
+  const float* w[kOutputs];  // beyond `outputs`: the last output again, unused
   for (int k = 0; k < kOutputs; ++k) {
     w[k] = p.w + (o + (k < outputs ? k : outputs - 1)) * p.in + slab.begin;
   }
@@ -69,7 +69,7 @@ DTRAIN_INLINE void Tile(const BlockedProduct& p, const Slab& slab, int64_t sampl
   }
 }
 
-// kVectors vectors of samples from `sample` on, outputs [o_begin, o_end).
+// Computes outputs [o_begin, o_end) for kVectors vectors of samples from `sample` on.
 template <int kVectors>
 void Strip(const BlockedProduct& p, const Slab& slab, int64_t sample, int64_t o_begin,
            int64_t o_end) {

@@ -1,4 +1,4 @@
-// A fully connected layer in ONNX's operators: Gemm for vectors, MatMul for sequences of them.
+// Exports a fully connected layer as ONNX's Gemm for vectors, or MatMul for sequences of vectors.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/inner_product/inner_product.h"
 

@@ -29,7 +29,7 @@ NormRows LayerNorm::RowsOf(const Shape& x) const {
 
 namespace {
 DTRAIN_LAYER("layer_norm", LayerNorm,
-             "the last axes moved to mean 0, deviation 1, then scaled (PyTorch LayerNorm)");
+             "the last axes normalised to mean 0, deviation 1, then scaled (PyTorch LayerNorm)");
 }
 
 }  // namespace dtrain

@@ -1,8 +1,8 @@
-// Layer normalisation (Ba, Kiros and Hinton 2016; PyTorch LayerNorm over the last `axes` axes, its
-// normalized_shape being their extents).
-//   x [N, ...];  y the same;  weight and bias: the last axes of x, which with `axes: 3` is a whole image
-// Every run of the last axes is moved to mean 0 and deviation 1 by itself (row_norm_layer.h).
-// InferShapes throws ShapeError where the batch axis would be among them.
+// Layer normalisation over the last `axes` axes (Ba, Kiros and Hinton 2016; PyTorch LayerNorm, whose normalized_shape
+// is the extents of these axes).
+//   x [N, ...];  y the same;  weight and bias have the shape of x's last axes, with `axes: 3` that of a whole image
+// Each slice over the last axes is normalised to mean 0 and deviation 1 (row_norm_layer.h).  InferShapes throws
+// ShapeError if the batch axis would be among them.
 #pragma once
 
 #include "framework/nn/row_norm_layer.h"

@@ -1,4 +1,4 @@
-// Cases of layer normalisation; row_norm_ref.h has the loops.
+// Test cases of layer normalisation; the reference implementation is in row_norm_ref.h.
 #include "framework/nn/row_norm_ref.h"
 
 namespace dtrain {
@@ -6,7 +6,7 @@ namespace {
 
 class LayerNormReference : public RowNormReference {};
 
-// Every result passes through sums over a row that the cost of one element does not show.
+// The tolerance is larger than the cost of one element suggests, because every result depends on sums over a row.
 DTRAIN_LAYER_CASES("layer_norm", LayerNormReference,
                    {{"vector", "{}", {{5, 12}}, 0, true, 8},
                     {"three numbers", "{}", {{4, 3}}, 0, true, 8},

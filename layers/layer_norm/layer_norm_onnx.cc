@@ -1,11 +1,11 @@
-// Layer normalisation in ONNX's operators.
+// Exports layer normalisation as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/layer_norm/layer_norm.h"
 
 namespace dtrain {
 namespace {
 
-// The factors of a layer without them.
+// Returns a weight of ones, for a layer without parameters.
 std::string Ones(const OnnxLayer& to) {
   const Shape& shape = to.As<LayerNorm>().param_shape();
   const auto count = static_cast<size_t>(shape.count());

@@ -4,7 +4,7 @@ namespace dtrain {
 
 void LeakyRelu::Configure(config::Reader& reader) {
   slope_ = static_cast<float>(static_cast<double>(
-      reader.Number("slope", 0.01).Min(0).Max(1e6).Help("what numbers below 0 are multiplied by")));
+      reader.Number("slope", 0.01).Min(0).Max(1e6).Help("factor of numbers below 0")));
 }
 
 Cost LeakyRelu::CostOf(std::span<const Shape> inputs) const {

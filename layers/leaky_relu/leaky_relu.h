@@ -1,6 +1,6 @@
 // Leaky rectified linear unit.  y = x where x > 0, else slope x, elementwise, on a tensor of any shape
-// (PyTorch LeakyReLU, Caffe ReLU with negative_slope).  Backward: dy where x > 0, else slope dy; since
-// slope is not below 0, y tells which, and x need not be kept.
+// (PyTorch LeakyReLU, Caffe ReLU with negative_slope).  Backward: dx = dy where x > 0, else slope dy.  Since slope >=
+// 0, the sign of y decides, and x need not be kept.
 #pragma once
 
 #include "framework/nn/layer.h"

@@ -1,4 +1,4 @@
-// Leaky ReLU in plain loops.
+// Reference implementation of leaky ReLU in plain loops.
 #include "framework/nn/layer_case.h"
 #include "layers/leaky_relu/leaky_relu.h"
 

@@ -1,4 +1,4 @@
-// LeakyRelu in ONNX's operators.
+// Exports leaky ReLU as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/leaky_relu/leaky_relu.h"
 

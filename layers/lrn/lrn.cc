@@ -8,10 +8,11 @@ namespace dtrain {
 
 void Lrn::Configure(config::Reader& reader) {
   constexpr double kMost = 1e6;
-  local_size_ = reader.Int("local_size", 5)
-                    .Min(1)
-                    .Max(kLargestWindow)
-                    .Help("channels that a channel is normalised by, itself in the middle; odd");
+  local_size_ =
+      reader.Int("local_size", 5)
+          .Min(1)
+          .Max(kLargestWindow)
+          .Help("number of channels in the window around a channel, which includes it; odd");
   alpha_ = reader.Number("alpha", 1)
                .Min(0)
                .Max(kMost)
@@ -19,9 +20,9 @@ void Lrn::Configure(config::Reader& reader) {
   beta_ = reader.Number("beta", 0.75).Min(0).Max(kMost).Help("exponent");
   k_ = reader.Number("k", 1).Above(0).Max(kMost).Help("added to the mean square");
   if (local_size_ % 2 == 0) {
-    reader.Mistake("local_size",
-                   "local_size " + std::to_string(local_size_) + " has no channel in its middle",
-                   "take an odd number");
+    reader.AddError("local_size",
+                    "local_size " + std::to_string(local_size_) + " has no channel in its middle",
+                    "take an odd number");
   }
 }
 
@@ -33,7 +34,7 @@ std::vector<Shape> Lrn::InferShapes(std::span<const Shape> inputs) {
   return {inputs[0]};
 }
 
-// A power counts about 16.
+// A power counts as about 16 operations.
 Cost Lrn::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
   const auto window = static_cast<double>(std::min(local_size_, 2 * inputs[0][1] - 1));
@@ -46,7 +47,8 @@ LrnFactors Lrn::factors() const {
 }
 
 namespace {
-DTRAIN_LAYER("lrn", Lrn, "each channel divided by a power of its neighbours' size (Caffe LRN)");
+DTRAIN_LAYER("lrn", Lrn,
+             "each channel divided by a power of its neighbours' mean square (Caffe LRN)");
 }
 
 }  // namespace dtrain

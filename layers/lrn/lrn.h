@@ -2,11 +2,10 @@
 //   x [N, C, ...];  y the same
 //   scale[c] = k + alpha / local_size * sum of x[c']^2 over |c' - c| <= (local_size - 1) / 2
 //   y[c] = x[c] scale[c]^-beta
-// Channels outside of [0, C) count as 0.  Keys and defaults are Caffe's.  PyTorch's LocalResponseNorm(size,
-// alpha, beta, k) is the same function for odd sizes; only its default of alpha is another, 1e-4.
-// (The paper does not divide alpha by local_size: AlexNet's 1e-4 is 5e-4 here.)  Caffe's
-// WITHIN_CHANNEL is not offered.
-// Backward, with r[c] = dy[c] y[c] / scale[c]:
+// Channels outside [0, C) count as 0.  Keys and defaults are Caffe's.  PyTorch's LocalResponseNorm(size, alpha, beta,
+// k) is the same function for odd sizes, but its default of alpha is 1e-4.  (The paper does not divide alpha by
+// local_size: AlexNet's 1e-4 is 5e-4 here.) Caffe's WITHIN_CHANNEL is not supported.  Backward, with r[c] = dy[c] y[c]
+// / scale[c]:
 //   dx[c] = dy[c] scale[c]^-beta - 2 alpha beta / local_size * x[c] * sum of r[c'] over the same channels
 // InferShapes throws ShapeError for an input without channels.
 #pragma once
@@ -15,7 +14,7 @@
 
 namespace dtrain {
 
-// What kernels compute by; `share` is alpha / local_size, `reach` (local_size - 1) / 2.
+// The constants of the kernels: `share` is alpha / local_size, `reach` is (local_size - 1) / 2.
 struct LrnFactors {
   int64_t reach;
   float k, share, beta;

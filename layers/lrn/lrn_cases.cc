@@ -1,4 +1,4 @@
-// Local response normalisation in plain loops.
+// Reference implementation of local response normalisation in plain loops.
 #include <algorithm>
 #include <cmath>
 
@@ -39,7 +39,7 @@ class LrnReference : public LayerReference {
     return lrn.k() + lrn.alpha() / static_cast<double>(lrn.local_size()) * sum;
   }
 
-  // body(index) for the same pixel of the channels around element i's.
+  // Calls body(index) for element i's pixel in the channels around i's channel.
   template <class Body>
   static void ForEachNear(const Lrn& lrn, const RefArgs& args, int64_t i, const Body& body) {
     const Shape& shape = args.inputs[0].shape;
@@ -52,7 +52,7 @@ class LrnReference : public LayerReference {
   }
 };
 
-// The power rounds a few times more than a plain sum.
+// The power adds a few rounding errors to those of a plain sum.
 DTRAIN_LAYER_CASES(
     "lrn", LrnReference,
     {{"image", "{}", {{3, 7, 4, 5}}, 0, true, 4},

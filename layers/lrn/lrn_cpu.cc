@@ -1,6 +1,6 @@
-// LRN on the CPU, implementation "direct": plain; samples are shared out among the threads.  Kept from
-// Forward to Backward: scale, as many numbers as x.  Scratch: the same in evaluation; ratios and powers
-// backward, and a plane of sums a sample.
+// LRN on the CPU, implementation "direct", for plain tensors.  Threads divide the samples.  Forward saves `scale`, of
+// x's size, for Backward; in evaluation it is in scratch memory instead.  Backward's scratch memory holds ratios and
+// powers, of x's size, and a plane of sums per sample.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

@@ -1,5 +1,5 @@
-// LRN on the GPU, implementation "direct": plain, a thread an element.  Kept from Forward to Backward: scale.
-// Scratch: ratios.
+// LRN on the GPU, implementation "direct", for plain tensors, with one thread per element.  Forward saves `scale` for
+// Backward, whose scratch memory holds the ratios.
 #include <cmath>
 
 #include "framework/kernels/cuda/loops.h"
@@ -13,7 +13,7 @@ struct Channels {
   LrnFactors factors;
   int64_t channels, plane;
 
-  // The sum of value(j) over the same pixel of the channels around element i's.
+  // Returns the sum of value(j) over element i's pixel in the channels around i's channel.
   template <class Value>
   DT_DEVICE float SumNear(int64_t i, Value value) const {
     const int64_t c = i / plane % channels;
@@ -35,7 +35,7 @@ void Normalise(CudaQueue& queue, const Channels& of, int64_t count, const float*
   });
 }
 
-// dx may be dy: what an element takes of others is in `ratio`.
+// dx may be dy, because `ratio` holds what an element needs of the other channels.
 void FindGradients(CudaQueue& queue, const Channels& of, int64_t count, const float* x,
                    const float* scale, const float* dy, float* ratio, float* dx) {
   ForEach(queue, count, [=] DT_DEVICE(int64_t i) {

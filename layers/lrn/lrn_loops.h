@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// sum[p] = x[p]^2, or added where `adds`.
+// sum[p] = (or += if `adds`) x[p]^2.
 DTRAIN_ISA_DECLARE(void, LrnSquares, (const float* x, int64_t count, bool adds, float* sum))
 
 // scale = k + share sum, y = x scale^-beta.  `sum` becomes scale; y may be x.

@@ -3,7 +3,8 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// scale^-beta; the usual beta by two roots, which become vectors.
+// The function objects return scale^-beta.  ThreeQuarters computes it for the usual beta of 0.75 with two square roots,
+// which can be vectorised.
 struct ThreeQuarters {
   float operator()(float scale) const {
     const float root = __builtin_sqrtf(scale);

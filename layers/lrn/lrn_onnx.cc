@@ -1,4 +1,5 @@
-// Local response normalisation in ONNX's operators, whose formula it is; onnxruntime takes images alone.
+// Exports local response normalisation as ONNX's LRN, which has the same formula. onnxruntime accepts only images, so
+// other shapes are reshaped to one.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/lrn/lrn.h"
 

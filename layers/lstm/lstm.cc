@@ -1,8 +1,8 @@
 // Long short-term memory (Hochreiter and Schmidhuber 1997, with Gers's forget gate; torch.nn.LSTM).
-// Keys, shapes and parameters: see framework/nn/recurrent_layer.h; gates in the order i, f, g, o:
+// For keys, shapes and parameters see framework/nn/recurrent_layer.h.  The gates are in the order i, f, g, o:
 //   i, f, o = sigmoid(W_i x + b_i + W_h h0 + b_h)      g = tanh(W_i x + b_i + W_h h0 + b_h)
 //   c = f c0 + i g      h = o tanh(c)
-// The output is h; the cell c stays inside.
+// The output is h; the cell c is internal.
 #include "framework/nn/recurrent_layer.h"
 
 namespace dtrain {

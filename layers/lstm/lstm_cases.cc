@@ -1,4 +1,4 @@
-// The LSTM's cell in plain loops.
+// Reference implementation of the LSTM's cell in plain loops.
 #include <cmath>
 
 #include "framework/nn/recurrent_ref.h"

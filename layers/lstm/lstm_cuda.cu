@@ -4,7 +4,7 @@
 namespace dtrain {
 namespace {
 
-// Gates i, f, g, o (lstm.cc).  Kept: these and the cell c.
+// The gates are i, f, g, o (lstm.cc); a row keeps them and the cell c.
 struct LstmCell {
   static constexpr int kGates = 4, kRow = 5, kCarry = 4;
   static constexpr bool kSameGradients = true;
@@ -17,7 +17,7 @@ struct LstmCell {
     return o * tanhf(c);
   }
 
-  // All of the gradient by h0 passes W_h.
+  // All of the gradient by h0 passes through W_h, so `state` becomes 0.
   static DT_DEVICE void Backward(const float* row, const CellPast& past, float& state, float& carry,
                                  float* dx, float*) {
     const float i = row[0], f = row[1], g = row[2], o = row[3];

@@ -1,4 +1,4 @@
-// LSTM in ONNX's operators, whose gates are i, o, f, g.
+// Exports LSTM as ONNX's LSTM, whose gates are in the order i, o, f, g.
 #include "framework/onnx/recurrent_onnx.h"
 
 namespace dtrain {

@@ -9,7 +9,7 @@ Cost MeanSquaredError::CostOf(std::span<const Shape> inputs) const {
 
 namespace {
 DTRAIN_LAYER("mean_squared_error", MeanSquaredError,
-             "loss of numbers against a target: the mean square of the difference");
+             "loss for regression: the mean square of the difference to a target");
 }
 
 }  // namespace dtrain

@@ -1,7 +1,8 @@
-// Mean squared error: the loss of numbers that a model shall predict (PyTorch MSELoss).
-//   x [N, ...];  target: nn/element_loss.h says which;  loss[n] = mean over i of (x[n,i] - target[n,i])^2
-// Backward: dx = loss_scale 2 (x - target) / D, D elements a sample.  Caffe's EuclideanLoss is D / 2 times
-// as large.
+// Mean squared error, a loss for regression (PyTorch MSELoss).
+//   x [N, ...];  target of a shape that nn/element_loss.h describes
+//   loss[n] = mean over i of (x[n,i] - target[n,i])^2
+// Backward: dx = loss_scale 2 (x - target) / D for D elements per sample.  Caffe's EuclideanLoss is D / 2 times as
+// large.
 #pragma once
 
 #include "framework/nn/element_loss.h"

@@ -1,4 +1,4 @@
-// Cases of the mean squared error.
+// Test cases of the mean squared error.
 #include "framework/nn/element_loss_ref.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// The loops of pooling, one image plane [rows, columns, lanes] at a time: the lanes are the sixteen
+// The loops of pooling.  They process one image plane [rows, columns, lanes] at a time; the lanes are the sixteen
 // samples of a batch_blocked image or the channels of a channels_last one (device/tensor.h).
 #pragma once
 
@@ -16,14 +16,14 @@ struct PoolingPlane {
   int64_t kernel = 0;
   int64_t stride = 0;
   int64_t pad = 0;
-  int64_t lanes = 16;  // a multiple of it
+  int64_t lanes = 16;  // a multiple of 16
 };
 
-// In `winners`: no pixel of the window takes the gradient, for ReLU has closed.
+// The value in `winners` if no pixel of the window takes the gradient, because the ReLU's output is 0.
 inline constexpr uint8_t kNoWinner = 255;
 
-// y = largest of each window, then max(0, .) if `relu`.  winners (may be null) gets, for each
-// element of y, the place of the first largest in its window, row * kernel + column, or kNoWinner.
+// y = the largest of each window, then max(0, .) if `relu`.  `winners` (may be null) receives, for each element of y,
+// the index row * kernel + column of the first largest pixel in its window, or kNoWinner.
 DTRAIN_ISA_DECLARE(void, MaxPoolPlane,
                    (const PoolingPlane& plane, const float* x, bool relu, float* y,
                     uint8_t* winners))

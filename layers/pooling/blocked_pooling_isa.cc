@@ -10,8 +10,8 @@ typedef uint8_t UnalignedVecByte __attribute__((vector_size(kLanes), aligned(1),
 DTRAIN_INLINE int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 DTRAIN_INLINE int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// A window's rows [top, bottom) and columns [left, right) inside the image, and the place of its
-// first pixel in the whole window.
+// The rows [top, bottom) and columns [left, right) of a window that are inside the image. first_row and first_column
+// are the window's upper left corner, which may be outside.
 struct Window {
   int64_t top, bottom, left, right;
   int64_t first_row, first_column;
@@ -47,7 +47,7 @@ DTRAIN_INLINE void ForEachOutput(const PoolingPlane& plane, const Output& output
   }
 }
 
-// The usual window, 2x2 side by side, gets straight code.
+// Returns true for the most common window, 2 x 2 with stride 2 and no padding, which has special code.
 DTRAIN_INLINE bool IsTwoByTwo(const PoolingPlane& plane) {
   return plane.kernel == 2 && plane.stride == 2 && plane.pad == 0;
 }
@@ -57,7 +57,7 @@ struct Best {
   VecInt place;
 };
 
-// A later pixel wins when larger, or when it is NaN: a NaN must not get lost.
+// Replaces `best` by a later pixel if that is larger or NaN, so that a NaN propagates.
 DTRAIN_INLINE void Challenge(Best& best, Vec value, int place) {
   const VecInt wins = (value > best.value) | (value != value);
   best.value = wins ? value : best.value;
@@ -104,7 +104,7 @@ void Clear(float* data, int64_t count) {
   for (int64_t i = 0; i < count; i += kLanes) Store(data + i, Zero());
 }
 
-// Windows that share no pixel and leave none out: each pixel of dx is written once.
+// The windows do not overlap and cover all pixels of dx, so each is written once.
 void TwoByTwoBackward(const PoolingPlane& plane, const float* dy, const uint8_t* winners,
                       float* dx) {
   const int64_t row_stride = plane.width * plane.lanes;
@@ -182,7 +182,7 @@ DTRAIN_INLINE void AveragePoolBackward(const PoolingPlane& plane, const float* d
   });
 }
 
-// Sixteen lanes are most of what there is: they get code that knows it.
+// Sixteen lanes are the most common case, so `loop` is compiled once more for that constant.
 template <class Loop>
 DTRAIN_INLINE void WithLanes(PoolingPlane plane, const Loop& loop) {
   if (plane.lanes != 16) return loop(plane);

@@ -9,23 +9,25 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kMostPlaces = INT32_MAX;  // of a maximum
+constexpr int64_t kMostPlaces = INT32_MAX;  // pixels in a window of max pooling
 
 }  // namespace
 
 void Pooling::Configure(config::Reader& reader) {
   const std::string method = reader.String("method", "max")
                                  .OneOf({"max", "average"})
-                                 .Help("what a window becomes: its largest pixel or their mean");
+                                 .Help("output of a window: its largest pixel or the mean");
   is_max_ = method == "max";
-  global_ = reader.Bool("global", false).Help("the whole image is the one window");
-  adaptive_ = ReadHeightWidth(reader, {.key = "adaptive",
-                                       .default_value = {0, 0},
-                                       .most = kLargestExtent,
-                                       .help = "size of the output, whose windows divide an image "
-                                               "of any size; 0: by kernel, stride and pad"});
+  global_ = reader.Bool("global", false).Help("use the whole image as a single window");
+  adaptive_ = ReadHeightWidth(
+      reader,
+      {.key = "adaptive",
+       .default_value = {0, 0},
+       .most = kLargestExtent,
+       .help =
+           "size of the output for images of any size; 0: it follows from kernel, stride and pad"});
   if ((adaptive_.height == 0) != (adaptive_.width == 0)) {
-    reader.Mistake("adaptive", "adaptive " + adaptive_.ToString() + " has a side without pixels");
+    reader.AddError("adaptive", "adaptive " + adaptive_.ToString() + " has a side without pixels");
   }
   ReadWindow(reader);
   const bool adaptive = adaptive_.height > 0;
@@ -33,8 +35,8 @@ void Pooling::Configure(config::Reader& reader) {
   for (const char* key : {"adaptive", "kernel", "stride", "pad"}) {
     const bool has_no_meaning = global_ || (adaptive && key != std::string("adaptive"));
     if (!has_no_meaning || !reader.Has(key)) continue;
-    reader.Mistake(key, fmt::format("{} has no meaning beside {}", key, other), "",
-                   {"global", "adaptive"});
+    reader.AddError(key, fmt::format("{} has no meaning beside {}", key, other), "",
+                    {"global", "adaptive"});
   }
 }
 
@@ -54,7 +56,7 @@ void Pooling::ReadWindow(config::Reader& reader) {
                                   .most = kLargestWindow,
                                   .help = "pixels around the image, at most half the window"});
   if (2 * pad_.height > kernel_.height || 2 * pad_.width > kernel_.width) {
-    reader.Mistake(
+    reader.AddError(
         "pad",
         fmt::format("pad {} is more than half of kernel {}", pad_.ToString(), kernel_.ToString()),
         "a window must touch the image", {"kernel"});
@@ -69,7 +71,7 @@ std::vector<Shape> Pooling::InferShapes(std::span<const Shape> inputs) {
   if (is_max_ && rows.kernel > kMostPlaces / columns.kernel) {
     throw ShapeError(fmt::format("a window of {} is too large for a maximum",
                                  Shape{rows.kernel, columns.kernel}.ToString()),
-                     fmt::format("a kernel of at most {} pixels", kMostPlaces));
+                     fmt::format("use a kernel of at most {} pixels", kMostPlaces));
   }
   return {{x[0], x[1], rows.windows, columns.windows}};
 }
@@ -85,11 +87,11 @@ void Pooling::CheckImage(const Shape& x) const {
   if (x[2] + 2 * pad_.height < kernel_.height || x[3] + 2 * pad_.width < kernel_.width) {
     throw ShapeError(fmt::format("a window of {} does not fit into the input {} with pad {}",
                                  window, x.ToString(), pad_.ToString()),
-                     "a smaller kernel, or a larger pad");
+                     "use a smaller kernel, or a larger pad");
   }
 }
 
-// Windows of an adaptive output that divide the pixels evenly are windows of one size.
+// If adaptive windows divide the pixels evenly, the axis is described as windows of a given size.
 PoolingAxis Pooling::AxisOf(int64_t pixels, int64_t HeightWidth::*side) const {
   if (global_) return {.pixels = pixels, .windows = 1, .kernel = pixels};
   const int64_t windows = adaptive_.*side;

@@ -3,14 +3,14 @@
 //   x [N, C, H, W]
 //   y [N, C, (H + 2 pad - KH) / stride + 1, (W + 2 pad - KW) / stride + 1], rounded down as in
 //     PyTorch (Caffe rounds up)
-//   max       pixels outside the image do not count; of equal pixels the first takes the gradient
+//   max       pixels outside the image are ignored; the first of equal pixels takes the gradient
 //   average   divides by KH * KW; pixels outside the image count as 0 (PyTorch's count_include_pad)
-// `global: true` takes the whole image as the one window: y [N, C, 1, 1] (Caffe global_pooling,
-// PyTorch AdaptiveAvgPool2d(1)).
-// `adaptive: [OH, OW]` gives y [N, C, OH, OW] of an image of any size (PyTorch AdaptiveAvgPool2d,
-// AdaptiveMaxPool2d; pooling_axis.h has the windows).
-// InferShapes throws ShapeError when the window does not fit into the padded image, or when a
-// maximum would have to remember a place in more than 2,147,483,647 pixels.
+// `global: true` uses the whole image as a single window: y [N, C, 1, 1] (Caffe global_pooling, PyTorch
+// AdaptiveAvgPool2d(1)).
+// `adaptive: [OH, OW]` gives y [N, C, OH, OW] for an image of any size (PyTorch AdaptiveAvgPool2d, AdaptiveMaxPool2d;
+// pooling_axis.h defines the windows).
+// InferShapes throws ShapeError if the window does not fit into the padded image, or if a window of max pooling has
+// more than 2,147,483,647 pixels.
 #pragma once
 
 #include "framework/nn/height_width.h"
@@ -27,7 +27,7 @@ class Pooling : public Layer {
   bool commutes_with_relu() const override { return is_max_; }
 
   bool is_max() const { return is_max_; }
-  const PoolingWindows& windows() const { return windows_; }  // after InferShapes
+  const PoolingWindows& windows() const { return windows_; }  // valid after InferShapes
 
  private:
   void ReadWindow(config::Reader& reader);
@@ -36,7 +36,7 @@ class Pooling : public Layer {
 
   bool is_max_ = true;
   bool global_ = false;
-  HeightWidth adaptive_ = {0, 0};  // size of the output; 0: by kernel, stride and pad
+  HeightWidth adaptive_ = {0, 0};  // output size; 0: from kernel, stride, pad
   HeightWidth kernel_ = {2, 2};
   HeightWidth stride_ = {2, 2};
   HeightWidth pad_ = {0, 0};

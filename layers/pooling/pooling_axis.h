@@ -1,8 +1,8 @@
-// The rows of an image and of its pooling windows, or the columns; for the CPU and the GPU.
+// One axis of pooling: the rows of an image and its windows, or the columns.  Used by the CPU's and the GPU's kernels.
 //
-//   windows of a given size   window i is the pixels [i stride - pad, i stride - pad + kernel)
-//   adaptive                  [floor(i H / N), ceil((i + 1) H / N)) of H pixels for N windows
-//                             (PyTorch's rule): they leave no pixel out, and may share some
+//   windows of a given size   window i covers the pixels [i stride - pad, i stride - pad + kernel)
+//   adaptive                  window i of N covers [floor(i H / N), ceil((i + 1) H / N)) of H pixels
+//                             (PyTorch's rule); every pixel is covered, and windows may overlap
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ struct PoolingSpan {
 
 struct PoolingAxis {
   int64_t pixels = 0, windows = 0;
-  int64_t kernel = 0;  // pixels of a window; adaptive: of the longest at most
+  int64_t kernel = 0;  // pixels per window; adaptive: an upper bound
   int64_t stride = 1, pad = 0;
   bool adaptive = false;
 
-  // The first pixel of a window and the one behind its last; both may be outside of the image.
+  // Return the first pixel of a window and the one after its last; both may be outside the image.
   DT_DEVICE int64_t StartOf(int64_t window) const {
     return adaptive ? window * pixels / windows : window * stride - pad;
   }
@@ -30,12 +30,12 @@ struct PoolingAxis {
     return adaptive ? ((window + 1) * pixels + windows - 1) / windows : StartOf(window) + kernel;
   }
   DT_DEVICE int64_t LengthOf(int64_t window) const { return EndOf(window) - StartOf(window); }
-  // The pixels of a window that are in the image.
+  // Returns the pixels of a window that are inside the image.
   DT_DEVICE PoolingSpan PixelsOf(int64_t window) const {
     const int64_t start = StartOf(window), end = EndOf(window);
     return {start < 0 ? 0 : start, end < pixels ? end : pixels};
   }
-  // The windows that a pixel is in.
+  // Returns the windows that contain a pixel.
   DT_DEVICE PoolingSpan WindowsOf(int64_t pixel) const {
     if (adaptive) {
       return {pixel * windows / pixels, ((pixel + 1) * windows + pixels - 1) / pixels};
@@ -49,14 +49,14 @@ struct PoolingAxis {
 struct PoolingWindows {
   PoolingAxis rows, columns;
 
-  // What a pixel of a window counts in its mean; pads are pixels.
+  // Returns the weight of a pixel in its window's mean, in which padding counts as pixels.
   DT_DEVICE float ShareOf(int64_t row, int64_t column) const {
     return 1.0f / static_cast<float>(rows.LengthOf(row) * columns.LengthOf(column));
   }
   int64_t MostPixels() const { return rows.kernel * columns.kernel; }
 
-  // The place of a maximum in its window is kept in a byte where that is enough, else in 32 bits.
-  // All ones: a ReLU has closed, and no pixel takes the gradient.
+  // The index of a maximum in its window is stored in a byte if that is enough, else in 32 bits.  The value with all
+  // bits set (kNoPixel) means that the ReLU's output is 0 and no pixel takes the gradient.
   bool PlacesFitBytes() const { return MostPixels() < 256; }
   size_t PlaceBytes() const { return PlacesFitBytes() ? sizeof(uint8_t) : sizeof(int32_t); }
 };

@@ -1,6 +1,5 @@
-// Pooling on the CPU, implementations "batch_blocked" and "channels_last": for an input that
-// already is in that format, and square windows of one size, stride and pad; for a maximum, of places that
-// fit into a byte.
+// Pooling on the CPU, implementations "batch_blocked" and "channels_last", for an input that is already in that format
+// and square windows of one size, stride and pad.  For max pooling, an index in the window must fit in a byte.
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/blocked_pooling.h"

@@ -1,4 +1,4 @@
-// Pooling in plain loops: the measure for every kernel.
+// Reference implementation of pooling in plain loops, against which every kernel is tested.
 #include <cmath>
 #include <utility>
 
@@ -42,7 +42,7 @@ class PoolingReference : public LayerReference {
     double pixels() const { return static_cast<double>((bottom - top) * (right - left)); }
   };
 
-  // Of y[out], with its pixels outside the image.
+  // Returns the window of y[out], including its pixels outside the image.
   static Window WindowOf(const Pooling& pool, const RefArgs& args, int64_t out) {
     const Shape& y = args.outputs[0].shape;
     const auto [top, bottom] = Pixels(pool.windows().rows, out / y[3] % y[2]);
@@ -59,7 +59,7 @@ class PoolingReference : public LayerReference {
     return {std::floor(i * pixels + 1e-9), std::ceil((i + 1) * pixels - 1e-9)};
   }
 
-  // The index in x of the first largest pixel of the window of y[out].
+  // Returns the index in x of the first largest pixel in the window of y[out].
   static int64_t Largest(const Pooling& pool, const RefArgs& args, int64_t out) {
     const auto& x = args.inputs[0].values;
     int64_t best = -1;

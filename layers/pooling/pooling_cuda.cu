@@ -1,6 +1,6 @@
-// Pooling on the GPU, implementation "direct": channels last, a thread for each output, backward for
-// each input, so that nothing is added in an order that changes.  Not cuDNN's, which would have x and
-// y kept for a maximum where a byte of each window is enough.
+// Pooling on the GPU, implementation "direct", for channels_last images.  One thread computes each output, in the
+// backward pass each input's gradient, so the order of additions is fixed. cuDNN's pooling is not used: for a maximum
+// it requires x and y to be kept, whereas a byte per window is enough.
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -35,14 +35,15 @@ struct Map {
     return ((p.image * windows.rows.pixels + row) * windows.columns.pixels + column) * channels +
            p.channel;
   }
-  // The place of a pixel in a window.
+  // Returns the index of a pixel in a window.
   DT_DEVICE int64_t InWindow(int64_t window_row, int64_t window_column, int64_t row,
                              int64_t column) const {
     return (row - windows.rows.StartOf(window_row)) * windows.columns.kernel + column -
            windows.columns.StartOf(window_column);
   }
 
-  // Output i, and the place of the pixel that it is: of equal ones the first; a NaN is never lost.
+  // Returns output i of max pooling, and the index of its pixel in the window in *winner.  Of equal pixels the first
+  // wins; a NaN propagates.
   DT_DEVICE float Largest(const float* x, int64_t i, int64_t* winner) const {
     const Place out = Output(i);
     const PoolingSpan height = windows.rows.PixelsOf(out.row),
@@ -74,7 +75,7 @@ struct Map {
     return sum * windows.ShareOf(out.row, out.column);
   }
 
-  // What input i gets from the windows that it is in; winners null: means, each with its share.
+  // Returns the gradient by input i: the sum over the windows that contain it.  `winners` is null for average pooling.
   template <class Winner>
   DT_DEVICE float Gradient(const float* dy, const Winner* winners, int64_t i) const {
     const Place in = Input(i);
@@ -111,7 +112,7 @@ class PoolingCuda : public Kernel {
         inputs_(request.inputs[0].count()),
         outputs_(request.outputs[0].count()) {}
 
-  // Saved: the winner's place in each window.
+  // Max pooling saves the index of the largest pixel in each window.
   KernelNeeds Needs() const override {
     KernelNeeds needs;
     if (is_max_ && training_) {

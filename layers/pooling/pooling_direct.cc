@@ -1,4 +1,4 @@
-// Pooling on the CPU, implementation "direct": any format, straight from the definition.
+// Pooling on the CPU, implementation "direct", computed from the definition for plain and channels_last images.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// Where element (n, c, row, column) of an image tensor lies; n and c start at 0 in each call.
+// The distances between neighbours along the channels, rows and columns of an image, in elements.
 struct Strides {
   int64_t channel, row, column;
 };
@@ -51,7 +51,7 @@ class PoolingDirect : public Kernel {
   }
 
  private:
-  // Pixels of a window inside the image, counted from its upper left corner.
+  // The pixels of a window that are inside the image, relative to the window's upper left corner.
   struct Window {
     int64_t top, bottom, left, right;
     float share;
@@ -78,7 +78,7 @@ class PoolingDirect : public Kernel {
     });
   }
 
-  // Saved: the winner's place in each window.
+  // Saves the index of the largest pixel in each window for the backward pass.
   template <class Winner>
   void ForwardLargest(const KernelArgs& args) {
     ForEachSample([&](int64_t n) {
@@ -110,7 +110,7 @@ class PoolingDirect : public Kernel {
     ParallelFor(device_.threads, in_[0], body);
   }
 
-  // output(index in y, index in x of the window's corner, window), in memory order of y.
+  // Calls output(index in y, index in x of the window's corner, window) for each output of a sample.
   template <class Output>
   void ForEachOutput(const Output& output) const {
     const PoolingAxis &rows = windows_.rows, &columns = windows_.columns;
@@ -130,7 +130,7 @@ class PoolingDirect : public Kernel {
     }
   }
 
-  // pixel(offset from the corner in x, place in the window)
+  // Calls pixel(offset in x from the window's corner, index in the window) for each pixel of a window.
   template <class Pixel>
   void ForEachPixel(const Window& window, const Pixel& pixel) const {
     for (int64_t r = window.top; r < window.bottom; ++r) {
@@ -146,7 +146,8 @@ class PoolingDirect : public Kernel {
            place % windows_.columns.kernel * in_strides_.column;
   }
 
-  // Answers the place of the winner: of equal pixels the first wins; a NaN is never lost.
+  // Writes the largest pixel to *y and returns its index in the window.  Of equal pixels the first wins; a NaN
+  // propagates.
   template <class Winner>
   Winner TakeLargest(const float* corner, const Window& window, float* y) const {
     int best = static_cast<int>(window.top * windows_.columns.kernel + window.left);

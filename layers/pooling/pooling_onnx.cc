@@ -1,5 +1,6 @@
-// Pooling in ONNX's operators.  Windows of one size are MaxPool or AveragePool; adaptive ones that are not, of which
-// ONNX has none, are cut out, first by rows and then by columns: the mean of means of equal counts is the mean.
+// Exports pooling as ONNX operators.  Windows of one size become MaxPool or AveragePool.  ONNX has no adaptive pooling,
+// so adaptive windows of different sizes are sliced and reduced one by one, first along the rows, then along the
+// columns: all rows of a window have the same number of pixels, so the mean of their means is the window's mean.
 #include "framework/onnx/onnx_layer.h"
 #include "layers/pooling/pooling.h"
 
@@ -16,7 +17,7 @@ void TranslateEqualWindows(OnnxLayer& to, const Pooling& layer) {
   to.Result(layer.is_max() ? "MaxPool" : "AveragePool", {to.input(0)}, std::move(attributes));
 }
 
-// One value for each window of an axis, where the others stay as they are.
+// Reduces one axis to one value per window; returns the results, one tensor per window.
 std::vector<std::string> Windows(const OnnxLayer& to, const std::string& x, int64_t axis,
                                  const PoolingAxis& windows) {
   const bool is_max = to.As<Pooling>().is_max();

@@ -1,5 +1,5 @@
 // Rectified linear unit.  y = max(0, x), elementwise, on a tensor of any shape; no keys.
-// Backward passes dy where y > 0 (so nothing at x = 0, as PyTorch).
+// Backward: dx = dy where y > 0, else 0 (so 0 at x = 0, as in PyTorch).
 #include "framework/nn/layer.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// ReLU in plain loops.
+// Reference implementation of ReLU in plain loops.
 #include "framework/nn/layer_case.h"
 
 namespace dtrain {

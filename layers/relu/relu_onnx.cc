@@ -1,4 +1,4 @@
-// Relu in ONNX's operators.
+// Exports ReLU as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

@@ -1,6 +1,6 @@
 // The logistic function.  y = 1 / (1 + exp(-x)), elementwise, on a tensor of any shape; no keys (PyTorch
-// Sigmoid, Caffe Sigmoid).  Backward: dx = dy y (1 - y).  A model that ends in it wants the loss
-// binary_cross_entropy on what comes before it: that takes logits.
+// Sigmoid, Caffe Sigmoid).  Backward: dx = dy y (1 - y).  A model that would end in a sigmoid should apply the loss
+// binary_cross_entropy to the sigmoid's input instead, since that loss takes logits.
 #include "framework/nn/layer.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// The logistic function in plain loops.
+// Reference implementation of the logistic function in plain loops.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

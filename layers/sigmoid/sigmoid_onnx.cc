@@ -1,4 +1,4 @@
-// Sigmoid in ONNX's operators.
+// Exports sigmoid as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// SiLU in plain loops.
+// Reference implementation of SiLU in plain loops.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

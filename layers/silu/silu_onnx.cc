@@ -1,4 +1,4 @@
-// SiLU in ONNX's operators: this version has none of its own.
+// Exports SiLU as Mul and Sigmoid, since this opset version has no SiLU.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

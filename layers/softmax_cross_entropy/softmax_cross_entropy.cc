@@ -8,7 +8,7 @@
 namespace dtrain {
 
 void SoftmaxCrossEntropy::Configure(config::Reader& reader) {
-  ignore_ = reader.Int("ignore", -1).Min(-1).Help("label that counts nothing (padding); -1: none");
+  ignore_ = reader.Int("ignore", -1).Min(-1).Help("label that is ignored (padding); -1: none");
   label_smoothing_ = reader.Number("label_smoothing", 0)
                          .Min(0)
                          .Below(1)
@@ -29,7 +29,7 @@ std::vector<Shape> SoftmaxCrossEntropy::InferShapes(std::span<const Shape> input
 
 Cost SoftmaxCrossEntropy::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
-  return {20 * elements, 20 * elements};  // an exponential counts about 16
+  return {20 * elements, 20 * elements};  // an exponential counts as about 16
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// Softmax cross-entropy in plain loops.
+// Reference implementation of softmax cross-entropy in plain loops.
 #include <algorithm>
 #include <cmath>
 
@@ -49,7 +49,7 @@ class SoftmaxCrossEntropyReference : public LayerReference {
   static int64_t Label(const RefArgs& args, int64_t t) {
     return static_cast<int64_t>(args.inputs[1].values[t]);
   }
-  // q of the header.
+  // Returns q (softmax_cross_entropy.h).
   static double Target(const SoftmaxCrossEntropy& loss, const RefArgs& args, int64_t t, int64_t c) {
     const double smoothing = loss.label_smoothing();
     return (c == Label(args, t) ? 1 - smoothing : 0) +
@@ -64,7 +64,7 @@ class SoftmaxCrossEntropyReference : public LayerReference {
   }
 };
 
-// The exponential, the logarithm and the division each round once more than a plain sum.
+// The exponential, the logarithm and the division each add a rounding error to those of a plain sum.
 DTRAIN_LAYER_CASES(
     "softmax_cross_entropy", SoftmaxCrossEntropyReference,
     {{"two classes", "{}", {{3, 2}, {3}}, 2, true, 4},

@@ -1,8 +1,8 @@
-// Softmax cross-entropy on the CPU, implementation "direct": rows shared out among the threads.
+// Softmax cross-entropy on the CPU, implementation "direct".  Threads divide the rows.
 //
-// Kept from Forward to Backward: {largest logit, 1 / sum of exponentials} of each row.  The
-// exponentials themselves are computed again: for the thousands of classes of a vocabulary writing
-// them out and reading them back takes longer, and as much memory as the logits.
+// Forward saves {largest logit, 1 / sum of exponentials} of each row for Backward, which computes the exponentials
+// again: for the thousands of classes of a vocabulary, writing them to memory and reading them back would take longer,
+// and as much memory as the logits.
 #include <cmath>
 
 #include "framework/core/error.h"
@@ -68,8 +68,8 @@ class SoftmaxCrossEntropyDirect : public Kernel {
     }
   }
 
-  // The largest logit is taken off first, so that no exponential overflows.  A NaN or infinite
-  // logit gives a loss that is not finite.
+  // The largest logit is subtracted first, so that no exponential overflows.  A NaN or infinite logit gives a loss that
+  // is not finite.
   double TermLoss(const KernelArgs& args, int64_t t) const {
     const int32_t label = args.inputs[1].i32()[t];
     if (layer_.Ignores(label)) return 0;

@@ -1,7 +1,7 @@
 // Softmax cross-entropy on the GPU, implementation "direct".
 //
-// As on the CPU, {largest logit, 1 / sum of exponentials} of each row is kept for backward, which
-// computes the exponentials again.
+// As on the CPU, Forward saves {largest logit, 1 / sum of exponentials} of each row for Backward, which computes the
+// exponentials again.
 #include <cmath>
 
 #include "framework/kernels/cuda/loops.h"
@@ -11,29 +11,29 @@
 namespace dtrain {
 namespace {
 
-// Of one row.
+// The saved values of one row.
 struct KeptRow {
   float largest, inverse_sum;
 };
 
-// Sums over a row, of exp(x - largest) and of x - largest: in double, as on the CPU.
+// The sums over a row of exp(x - largest) and of x - largest.  They are double, as on the CPU.
 struct RowSums {
   double exponentials, logits;
 };
 
-// The logits and what they are held against.
+// The logits and their labels.
 struct LabelledRows {
   const float* x;
   const int32_t* labels;
   int64_t rows, classes;
-  int64_t ignored;  // a label; -1: none
+  int64_t ignored;  // ignored label; -1: none
   double smoothing;
 
   constexpr bool Ignores(int64_t row) const { return ignored >= 0 && labels[row] == ignored; }
   constexpr bool HasClass(int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
 };
 
-// A NaN is passed over.
+// Finds the largest logit of each row; NaNs are skipped.
 void FindLargest(CudaQueue& queue, const LabelledRows& of, KeptRow* kept) {
   ForEachRow(
       queue, of.rows, of.classes, -INFINITY,
@@ -51,8 +51,8 @@ DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, float largest, cons
   return std::log(sums.exponentials) - target;
 }
 
-// The largest logit is taken off first, so that no exponential overflows.  A NaN or infinite logit,
-// or a label that is no class, gives a loss and gradients that are NaN.
+// The largest logit is subtracted first, so that no exponential overflows.  A NaN or infinite logit, or a label outside
+// [0, classes), gives a loss and gradients that are NaN.
 void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double* losses) {
   ForEachRow(
       queue, of.rows, of.classes, RowSums{0, 0},
@@ -71,7 +71,7 @@ void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double*
       });
 }
 
-// In the order of a sample's terms.
+// Adds up each sample's losses in the order of its terms.
 void AddTerms(CudaQueue& queue, int64_t batch, int64_t terms, const double* losses, float* y) {
   ForEach(queue, batch, [=] DT_DEVICE(int64_t n) {
     double sum = 0;

@@ -8,7 +8,7 @@
 namespace dtrain {
 
 struct SoftmaxRow {
-  float largest = 0;  // of the logits; a NaN among them is passed over
+  float largest = 0;  // largest logit; NaNs are skipped
   double sum = 0;     // of exp(x - largest); NaN where a logit is NaN or +infinity
   double logits = 0;  // sum of x - largest
 };

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kBlock = 32 * kLanes;  // summed in float, then added up in double
 
-// The last values of a row, with `rest` behind them.
+// Returns the last values of a row, padded with `rest`.
 DTRAIN_INLINE Vec LoadPart(const float* x, int64_t count, float rest) {
   float values[kLanes];
   for (int i = 0; i < kLanes; ++i) values[i] = i < count ? x[i] : rest;
@@ -29,14 +29,14 @@ DTRAIN_INLINE float LargestOf(const float* x, int64_t count) {
   return result;
 }
 
-// e^x of each lane: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for e^r (Cephes expf), times
-// 2^n.  Within two units in the last place of expf; exactly 1 at 0.  Below -87.3, where the result
-// would be denormal, 0; above 88.3 infinity; NaN stays NaN.
+// Returns e^x for each lane: x = n ln 2 + r with |r| <= ln 2 / 2, and e^x = 2^n e^r with a polynomial for e^r (Cephes
+// expf).  The result is within two units in the last place of expf, and exactly 1 at 0.  It is 0 below -87.3, where it
+// would be denormal, and infinity above 88.3; NaN stays NaN.
 DTRAIN_INLINE Vec Exp(Vec x) {
   const Vec low = Set1(-87.33654f), high = Set1(88.37626f);
   Vec inside = x < low ? low : x;
   inside = inside > high ? high : inside;
-  // Adding 1.5 * 2^23 rounds to a whole number, which is then in the low bits.
+  // Adding 1.5 * 2^23 rounds to an integer, whose value is then in the low bits.
   const Vec shift = Set1(12582912.0f);
   const Vec shifted = Fma(inside, Set1(1.44269504f), shift);
   const Vec n = shifted - shift;

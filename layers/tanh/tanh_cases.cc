@@ -1,4 +1,4 @@
-// Tanh in plain loops.
+// Reference implementation of tanh in plain loops.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

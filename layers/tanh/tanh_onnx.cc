@@ -1,4 +1,4 @@
-// Tanh in ONNX's operators.
+// Exports tanh as ONNX operators.
 #include "framework/onnx/onnx_layer.h"
 
 namespace dtrain {

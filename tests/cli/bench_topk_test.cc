@@ -42,7 +42,7 @@ TEST(BenchTopk, PrintsALineForEachCompressorAndSize) {
   }
 }
 
-TEST(BenchTopk, MistakesComeBeforeAnyMeasurement) {
+TEST(BenchTopk, ErrorsComeBeforeAnyMeasurement) {
   const auto error_of = [](const std::string& compressor) {
     std::ostringstream out;
     const std::string error = WhatOf<std::exception>([&] {

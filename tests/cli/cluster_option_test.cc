@@ -56,7 +56,7 @@ TEST(ClusterOption, ABatchScriptPassesItOn) {
 }
 
 // With the place that they have there.
-TEST(ClusterOption, MistakesInItsFileAreToldThere) {
+TEST(ClusterOption, ErrorsInItsFileAreToldThere) {
   const TempFolder folder;
   const std::string file = folder.Write("mine.yaml", "cluster: {wrkers: 2}\n");
   const CommandOutcome outcome = With(folder, "check", {"--cluster", file});

@@ -140,12 +140,12 @@ TEST_F(ForeignFiles, APipeIsNoData) {
   }
 }
 
-// In the place of a picture, and of each file of a run.
+// In the place of an image, and of each file of a run.
 TEST_F(ForeignFiles, APipeInAFolderIsNotWaitedFor) {
-  fs::create_directories(folder_ / "pictures/cat");
-  for (const char* name : {"a", "b", "c"}) Pipe(std::string("pictures/cat/") + name + ".png");
+  fs::create_directories(folder_ / "images/cat");
+  for (const char* name : {"a", "b", "c"}) Pipe(std::string("images/cat/") + name + ".png");
   Spit(folder_ / "run.yaml", "model: {name: lenet5}\nbatch: 1\ndata: {name: image_folder, train: " +
-                                 Path("pictures") + ", colours: grey, size: [28, 28]}\n");
+                                 Path("images") + ", colours: grey, size: [28, 28]}\n");
   EXPECT_THAT(RunCommand(Train({"--output", Path("run2")})).err, HasSubstr("a.png: it is a pipe"));
   for (const char* file : {"summary.json", "metrics.jsonl", "ranks.jsonl", "config.yaml",
                            "plan.json", "timeline.json", "gradients.jsonl"}) {

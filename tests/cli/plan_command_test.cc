@@ -177,7 +177,7 @@ TEST(PlanCommand, WhatHasNoPlanIsRefused) {
               HasSubstr("there is none that selects"));
 }
 
-// What --set says of the config's own compressor is not for others, and a mistake in the last one is found before
+// What --set says of the config's own compressor is not for others, and an error in the last one is found before
 // the first one runs.
 TEST(SimulateCommand, ComparesACompressorWithKeysBesideNone) {
   const TempFolder folder;

@@ -37,7 +37,7 @@ TEST(SettingValues, CombineTheLastOneFastest) {
   EXPECT_EQ(Combinations({}).size(), 1u);
 }
 
-TEST(SettingValues, MistakesAreNamed) {
+TEST(SettingValues, ErrorsAreNamed) {
   const auto error = [](const std::vector<std::string>& arguments) {
     return WhatOf<UsageError>([&] { ReadVariedSettings(arguments); });
   };

@@ -85,7 +85,7 @@ TEST(TrainCommand, ConfigAndModelMayBePipes) {
 }
 
 // As it was given, not as the key that it stands for.
-TEST(TrainCommand, AMistakeOfAnOptionNamesTheOption) {
+TEST(TrainCommand, AErrorOfAnOptionNamesTheOption) {
   const TempFolder folder;
   const std::string config = Config(folder, kLeNet);
   const CommandOutcome workers =
@@ -104,7 +104,7 @@ TEST(TrainCommand, AMistakeOfAnOptionNamesTheOption) {
       HasSubstr("(2, --set cluster.workers=2)"));
 }
 
-TEST(TrainCommand, EveryMistakeIsALineOfTheLog) {
+TEST(TrainCommand, EveryErrorIsALineOfTheLog) {
   const TempFolder folder;
   const CommandOutcome outcome = RunCommand(
       {"check", "--config", Config(folder, kLeNet), "--set", "batch=0", "--set", "epoch=3"});
@@ -114,7 +114,7 @@ TEST(TrainCommand, EveryMistakeIsALineOfTheLog) {
   for (std::string line; std::getline(lines, line); ++count) {
     EXPECT_THAT(line, HasSubstr(" error ")) << outcome.err;
   }
-  EXPECT_EQ(count, 4) << "two mistakes, a hint and their number";
+  EXPECT_EQ(count, 4) << "two errors, a hint and their number";
 }
 
 TEST(TrainCommand, AStartThatFailsLeavesNoFolder) {

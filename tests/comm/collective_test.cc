@@ -8,11 +8,11 @@
 #include <new>
 #include <utility>
 
+#include "framework/comm/collective_schedule.h"
 #include "framework/comm/local/local_world.h"
-#include "framework/comm/plan.h"
 #include "framework/core/error.h"
 #include "tests/comm/collective_conformance.h"
-#include "tests/comm/plan_traffic.h"
+#include "tests/comm/schedule_traffic.h"
 
 namespace dtrain {
 namespace {
@@ -59,13 +59,13 @@ TEST(Collective, TrafficIsWhatThePlanCosts) {
           MakeCollective(name, transport, {.chunk_bytes = 4 * kFloats, .node_of = nodes});
       std::vector<float> data(kFloats, 1.0f);
       for (int i = 0; i < 3; ++i) WaitFor(*collective, collective->Start(data));
-      const Plan plan = entry.rules(4).planner(4, transport.rank(), nodes);
-      const PlanTraffic price = TrafficOf(plan, kFloats);
+      const CollectiveSchedule schedule = entry.rules(4).scheduler(4, transport.rank(), nodes);
+      const PlanTraffic cost = TrafficOf(schedule, kFloats);
       EXPECT_EQ(collective->traffic().bytes_inside,
-                3 * BytesInside(plan, transport.rank(), nodes, kFloats));
-      EXPECT_EQ(collective->traffic().bytes_sent, 3 * price.bytes_sent);
-      EXPECT_EQ(collective->traffic().bytes_received, 3 * price.bytes_received);
-      EXPECT_EQ(collective->traffic().messages, 3 * price.messages);
+                3 * BytesInside(schedule, transport.rank(), nodes, kFloats));
+      EXPECT_EQ(collective->traffic().bytes_sent, 3 * cost.bytes_sent);
+      EXPECT_EQ(collective->traffic().bytes_received, 3 * cost.bytes_received);
+      EXPECT_EQ(collective->traffic().messages, 3 * cost.messages);
     }
   });
 }

@@ -60,8 +60,8 @@ TEST(ReduceTime, SmallAndLargeVectorsAreMeasuredOnBothSidesOfTheStep) {
   }
 }
 
-// Of ordered, a rank sends no more in its small plan than to 7 others, and one of two no more than else; a
-// ring has one plan.
+// Of ordered, a rank sends no more in its small schedule than to 7 others, and one of two no more than else; a
+// ring has one schedule.
 TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
   EXPECT_EQ(SmallBytesOf("ordered", 2), 64 << 10);
   EXPECT_EQ(SmallBytesOf("ordered", 3), 16 << 10);

@@ -1,4 +1,4 @@
-// Sums whose messages are of 16 bits, of every collective that is a plan.
+// Sums whose messages are of 16 bits, of every collective that is a schedule.
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"

@@ -4,7 +4,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/comm/mpi/mpi_runtime.h"
 #include "framework/core/error.h"
-#include "framework/sim/collective_price.h"
+#include "framework/sim/collective_cost.h"
 #include "tests/comm/collective_conformance.h"
 #include "tests/comm/sparse_scenarios.h"
 #include "tests/comm_mpi/mpi_fixture.h"
@@ -50,9 +50,9 @@ TEST(MpiCollective, NeedsTheMpiTransport) {
   }
 }
 
-TEST(MpiCollective, HasNoPrice) {
+TEST(MpiCollective, HasNoCost) {
   try {
-    CollectivePrice("mpi", 4, {}, 0);
+    CollectiveCost("mpi", 4, {}, 0);
     FAIL() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "collective 'mpi' cannot be simulated");

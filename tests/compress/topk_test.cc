@@ -124,7 +124,7 @@ TEST(CompressConfig, TheDensityFollowsTheEpoch) {
   EXPECT_EQ(Read("topk").DensityAt(0, 0), 0.01);
 }
 
-TEST(CompressConfig, MistakesAreNamed) {
+TEST(CompressConfig, ErrorsAreNamed) {
   const auto error_of = [](const std::string& section) {
     return WhatOf<ConfigError>([&] { Read(section); });
   };

@@ -116,7 +116,7 @@ TEST(Keys, DescribeEveryDeclaration) {
   const std::string device = r.String("device", "auto").OneOf({"auto", "cpu"});
   EXPECT_EQ(model + device, "auto");
   EXPECT_EQ(momentum, 0.9);
-  EXPECT_TRUE(document.mistakes().empty());
+  EXPECT_TRUE(document.errors().empty());
 
   const std::vector<KeyHelp> keys = document.Keys();
   ASSERT_EQ(keys.size(), 4u);

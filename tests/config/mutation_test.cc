@@ -101,7 +101,7 @@ TEST(Mutation, WhatNobodyWroteIsRefused) {
   EXPECT_THAT(error_of(nested(64)), HasSubstr("lists and sections are nested more than 64 deep"));
 }
 
-TEST(Mutation, ThirtyMistakesAreToldAndTheOthersCounted) {
+TEST(Mutation, ThirtyErrorsAreToldAndTheOthersCounted) {
   std::string keys;
   for (int i = 0; i < 100; ++i) keys += "k" + std::to_string(i) + ": 1\n";
   const std::string error = WhatOf<ConfigError>([&] { ReadMutated(keys, {}); });
@@ -109,7 +109,7 @@ TEST(Mutation, ThirtyMistakesAreToldAndTheOthersCounted) {
                            HasSubstr("... and 70 more\n100 errors; nothing was started")));
 }
 
-TEST(Mutation, BytesThatAreNoTextAreMistakes) {
+TEST(Mutation, BytesThatAreNoTextAreErrors) {
   for (const std::string text :
        {"a: f\xff\n", "a: \"f\\0g\"\n", "\xc3: 1\n", "a: [\xed\xa0\x80]\n"}) {
     EXPECT_THAT(WhatOf<ConfigError>([&] { ReadMutated(text, {}); }), HasSubstr("this is no text"))

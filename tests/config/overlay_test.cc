@@ -22,7 +22,7 @@ class OverlayTest : public ::testing::Test {
                   .string()) {}
   ~OverlayTest() override { std::filesystem::remove(file_); }
 
-  // What is in force when a file that says `over` is laid over `text`, or the mistakes.
+  // What is in force when a file that says `over` is laid over `text`, or the errors.
   std::string Effective(const std::string& text, const std::string& over,
                         const std::vector<std::string>& overrides = {}) const {
     std::ofstream(file_) << over;
@@ -69,7 +69,7 @@ TEST_F(OverlayTest, OverridesCountMore) {
             Yaml("8", "2", "1", "9", "[5]"));
 }
 
-TEST_F(OverlayTest, MistakesAreToldAtTheirPlaceInItsFile) {
+TEST_F(OverlayTest, ErrorsAreToldAtTheirPlaceInItsFile) {
   EXPECT_THAT(Effective(kConfig, "cluster:\n  wrkers: 2\n  per_node: x\n"),
               AllOf(HasSubstr(file_ + ":2:3: unknown key 'wrkers'"), HasSubstr(file_ + ":3:"),
                     HasSubstr("2 errors; nothing was started")));

@@ -66,7 +66,7 @@ TEST(Override, TheLaterOfTwoCounts) {
   EXPECT_EQ(Effective("", {"solver.lr=2", "solver.lr=3"}), Yaml("sgd", "3", "momentum: 0"));
 }
 
-TEST(Override, MistakesNameTheArgument) {
+TEST(Override, ErrorsNameTheArgument) {
   EXPECT_EQ(Effective(kFile, {"solver.lr=-1", "solver.lrr=2", "solver.momentum=no"}),
             "--set solver.lr=-1: solver.lr must be > 0, found -1\n"
             "--set solver.lrr=2: unknown key 'lrr' in solver 'sgd'\n"
@@ -80,7 +80,7 @@ TEST(Override, TheFileComesBeforeTheArguments) {
   EXPECT_LT(error.find("run.yaml:1:11"), error.find("--set solver.lr=-1"));
 }
 
-TEST(Override, MalformedOnesAreMistakes) {
+TEST(Override, MalformedOnesAreErrors) {
   const std::string usage = ": expected key=value or section.key=value\n";
   EXPECT_THAT(Effective("", {"solver.lr"}), HasSubstr("--set solver.lr" + usage));
   EXPECT_THAT(Effective("", {"=1"}), HasSubstr("--set =1" + usage));
@@ -108,7 +108,7 @@ TEST(Override, AQuotedTextIsThatText) {
     Document document = Document::FromText("", "run.yaml", {"root=" + QuoteYaml(text)});
     const std::string root = document.root().String("root", "x");
     EXPECT_EQ(root, text);
-    EXPECT_TRUE(document.mistakes().empty());
+    EXPECT_TRUE(document.errors().empty());
   }
 }
 

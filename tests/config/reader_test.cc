@@ -103,7 +103,7 @@ TEST(Reader, UnknownKeysNameTheNearestAndTheAllowedOnes) {
                         "    did you mean 'at'?  allowed: at\n"));
 }
 
-TEST(Reader, AMisspeltRequiredKeyIsOneMistake) {
+TEST(Reader, AMisspeltRequiredKeyIsOneError) {
   const auto error_of = [](const std::string& text) -> std::string {
     Document document = Document::FromText(text, "run.yaml");
     Reader data = document.root().Section("data");
@@ -130,11 +130,11 @@ TEST(Reader, AMisspeltSectionDoesNotLackItsKeys) {
   const std::string name = document.root().Section("model").String("name", "").Required();
   EXPECT_EQ(name, "");
   EXPECT_THROW(document.Finish(), ConfigError);
-  EXPECT_THAT(document.mistakes(), ElementsAre("run.yaml:1:1: unknown key 'modeel'\n"
-                                               "    did you mean 'model'?  allowed: model"));
+  EXPECT_THAT(document.errors(), ElementsAre("run.yaml:1:1: unknown key 'modeel'\n"
+                                             "    did you mean 'model'?  allowed: model"));
 }
 
-TEST(Reader, AMistakeOfARepeatedBlockIsToldOnce) {
+TEST(Reader, AErrorOfARepeatedBlockIsToldOnce) {
   Document document = Document::FromText("layers: [{name: a, pad: x}, {name: b}]\n", "run.yaml");
   document.Rewrite([](Tree& root, Diagnostics&) {
     Tree& layers = root.entries[0].value;
@@ -144,7 +144,7 @@ TEST(Reader, AMistakeOfARepeatedBlockIsToldOnce) {
     const int64_t pad = layer.Int("pad", 0);
     EXPECT_EQ(pad, 0);
   }
-  EXPECT_EQ(document.mistakes().size(), 1u);
+  EXPECT_EQ(document.errors().size(), 1u);
 }
 
 TEST(Reader, KeysOfOtherToolsAreSuggested) {
@@ -205,20 +205,20 @@ TEST(Reader, AWrongNameLeavesTheKeysBesideItInPeace) {
     Reader solver = document.root().Section("solver");
     const std::string name =
         by_caller ? solver.String("name", "sgd") : solver.String("name", "sgd").OneOf({"sgd"});
-    if (by_caller) solver.Mistake("name", "unknown solver '" + name + "'");
+    if (by_caller) solver.AddError("name", "unknown solver '" + name + "'");
     EXPECT_THROW(document.Finish(), ConfigError);
-    EXPECT_EQ(document.mistakes().size(), 1u);
+    EXPECT_EQ(document.errors().size(), 1u);
   }
 }
 
-TEST(Reader, AnUnknownSectionIsOneMistake) {
+TEST(Reader, AnUnknownSectionIsOneError) {
   EXPECT_EQ(ErrorOf("zebra:\n  a: 1\n  b: [x, {y: 2}]\n"),
             "run.yaml:1:1: unknown key 'zebra'\n"
             "    allowed: batch, device, inputs, slowdown, solver\n"
             "1 error; nothing was started");
 }
 
-TEST(Reader, AllMistakesComeAtOnceInTheOrderOfTheFile) {
+TEST(Reader, AllErrorsComeAtOnceInTheOrderOfTheFile) {
   EXPECT_EQ(ErrorOf("solver:\n"
                     "  schedule: {at: [1, two]}\n"
                     "  nesterov: yes\n"
@@ -249,7 +249,7 @@ TEST(Reader, AllMistakesComeAtOnceInTheOrderOfTheFile) {
 TEST(Reader, TheDefaultStandsInForAWrongValue) {
   Document document = Document::FromText("batch: -3\n", "run.yaml");
   EXPECT_EQ(Declare(document).batch, 64);
-  EXPECT_THAT(document.mistakes(), ElementsAre("run.yaml:1:8: batch must be >= 1, found -3"));
+  EXPECT_THAT(document.errors(), ElementsAre("run.yaml:1:8: batch must be >= 1, found -3"));
 }
 
 struct Mistyped {
@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Reader, AnAliasIsReportedOnceAndReadsAsTheDefault) {
   Document document = Document::FromText("solver: {momentum: &m 0.5}\nbatch: *m\n", "run.yaml");
   EXPECT_EQ(Declare(document).batch, 64);
-  EXPECT_EQ(document.mistakes().size(), 2u);
+  EXPECT_EQ(document.errors().size(), 2u);
 }
 
 TEST(Reader, ASyntaxErrorIsToldAlone) {
@@ -340,7 +340,7 @@ TEST(Reader, AMissingKeyIsPlacedAtItsMapping) {
   EXPECT_THAT(error_of("model: [a]"), ::testing::Not(HasSubstr("missing")));
 }
 
-TEST(Reader, MistakesOfTheCallerStandAtTheirKey) {
+TEST(Reader, ErrorsOfTheCallerStandAtTheirKey) {
   Document document = Document::FromText("cluster:\n  workers: 8\nbatch: 4\n", "run.yaml");
   Reader r = document.root();
   const int64_t batch = r.Int("batch", 64);
@@ -356,9 +356,9 @@ TEST(Reader, MistakesOfTheCallerStandAtTheirKey) {
   EXPECT_EQ(cluster.path(), "cluster");
   EXPECT_TRUE(r.Has("batch"));
   EXPECT_FALSE(r.Has("seed"));
-  r.Mistake("batch", "too few for " + cluster.Line("workers"), "take more");
-  r.Mistake("batch", "too few for " + cluster.Line("workers"), "take more");
-  EXPECT_THAT(document.mistakes(), ElementsAre("run.yaml:3:1: too few for line 2\n    take more"));
+  r.AddError("batch", "too few for " + cluster.Line("workers"), "take more");
+  r.AddError("batch", "too few for " + cluster.Line("workers"), "take more");
+  EXPECT_THAT(document.errors(), ElementsAre("run.yaml:3:1: too few for line 2\n    take more"));
 }
 
 TEST(Reader, ListsOfSections) {
@@ -390,8 +390,7 @@ TEST(Reader, ListsOfSections) {
 TEST(Reader, AListOfSectionsMustBeAList) {
   Document document = Document::FromText("layers: {name: conv1}\n", "model.yaml");
   EXPECT_TRUE(document.root().List("layers").empty());
-  EXPECT_THAT(document.mistakes(),
-              ElementsAre("model.yaml:1:9: layers must be a list of sections"));
+  EXPECT_THAT(document.errors(), ElementsAre("model.yaml:1:9: layers must be a list of sections"));
 }
 
 TEST(Reader, AKeyMayBeReadTwice) {
@@ -403,7 +402,7 @@ TEST(Reader, AKeyMayBeReadTwice) {
     EXPECT_EQ(name, "sgd");
     EXPECT_EQ(rate, 0.1);
   }
-  EXPECT_EQ(document.mistakes().size(), 2u);
+  EXPECT_EQ(document.errors().size(), 2u);
   EXPECT_EQ(document.EffectiveYaml(), "solver:\n  name: sgd\n  lr: 0.1\n");
 }
 

@@ -59,10 +59,10 @@ TEST(ExecutionPlan, NodesAreWrittenWhereTheCollectiveGoesByThem) {
   const auto error_of = [](const std::string& nodes) {
     return ErrorOf(Edited("\"isa\"", "\"node_of\": " + nodes + ", \"isa\""));
   };
-  const std::string mistake = "plan.json: node_of: not a node of each rank, counted from 0";
-  EXPECT_EQ(error_of("[0, 2]"), mistake);
-  EXPECT_EQ(error_of("[0, -1]"), mistake);
-  EXPECT_EQ(error_of("[0, \"a\"]"), mistake);
+  const std::string error = "plan.json: node_of: not one node number per rank, counted from 0";
+  EXPECT_EQ(error_of("[0, 2]"), error);
+  EXPECT_EQ(error_of("[0, -1]"), error);
+  EXPECT_EQ(error_of("[0, \"a\"]"), error);
   EXPECT_EQ(error_of("3"), "plan.json: node_of: not a list");
 }
 

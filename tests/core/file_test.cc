@@ -239,7 +239,7 @@ TEST_F(FileTest, LinksInARunFolderAreReplacedAndNotFollowed) {
   EXPECT_EQ(ReadFile(folder_ / "others"), "mine");
 }
 
-// As a /dev/null that somebody names by mistake.
+// As a /dev/null that somebody names by error.
 TEST_F(FileTest, WhatIsNoFileIsNotReplaced) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(WhatOf<CheckpointError>([&] { CreateFile(folder_ / "pipe"); }),

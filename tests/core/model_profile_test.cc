@@ -43,7 +43,7 @@ TEST(ModelProfile, MayHoldReadyTimesAndTimesOfSums) {
     return WhatOf<ConfigError>([&] { ProfileFromJson(edited, "p.json"); });
   };
   EXPECT_EQ(error_of("80000", "64"),
-            "p.json: sums[0]: times[1]: bytes: no more than those of the time before");
+            "p.json: sums[0]: times[1]: bytes: not above those of the entry before");
   EXPECT_EQ(error_of("0.0123456789012345", "-1"), "p.json: layers[1]: ready_seconds: negative");
   EXPECT_EQ(error_of("\"by\"", "\"how\""), "p.json: sums[0]: key 'by' is missing");
 }

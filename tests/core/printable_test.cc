@@ -62,7 +62,7 @@ TEST(PrintableOutput, FiltersAStreamWhileItLives) {
   EXPECT_EQ(out.str(), "\\u001b[1m7\x1b");
 }
 
-// A character may come in two pieces, and its begin alone at the end.
+// A character may come in two chunks, and its begin alone at the end.
 TEST(PrintableOutput, CharactersAreWholeHoweverTheyAreWritten) {
   std::ostringstream out;
   {

@@ -24,13 +24,13 @@ TEST(Range, KnowsWhatItHolds) {
 
 TEST(Range, EvenPartsCoverItInOrder) {
   for (const int64_t size : {0, 1, 7, 16, 1000}) {
-    for (const int64_t pieces : {1, 2, 3, 7, 16}) {
+    for (const int64_t parts : {1, 2, 3, 7, 16}) {
       const Range range{3, 3 + size};
       int64_t end = range.begin;
-      for (int64_t i = 0; i < pieces; ++i) {
-        const Range part = SplitEvenly(range, pieces, i);
+      for (int64_t i = 0; i < parts; ++i) {
+        const Range part = SplitEvenly(range, parts, i);
         EXPECT_EQ(part.begin, end);
-        EXPECT_EQ(part.size(), size / pieces + (i < size % pieces ? 1 : 0));
+        EXPECT_EQ(part.size(), size / parts + (i < size % parts ? 1 : 0));
         end = part.end;
       }
       EXPECT_EQ(end, range.end);

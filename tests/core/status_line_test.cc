@@ -88,9 +88,9 @@ TEST(StatusLine, TextWaitsForAReaderWhoIsSlow) {
   std::string read;
   std::thread reader([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    char piece[4096];
-    for (ssize_t n = 0; (n = ::read(ends[0], piece, sizeof piece)) > 0;) {
-      read.append(piece, static_cast<size_t>(n));
+    char chunk[4096];
+    for (ssize_t n = 0; (n = ::read(ends[0], chunk, sizeof chunk)) > 0;) {
+      read.append(chunk, static_cast<size_t>(n));
     }
   });
   const std::string text = std::string(200'000, 'y') + "\n";

@@ -128,7 +128,7 @@ TEST_F(TimelineFileTest, AddsUpRanksAndWhatTheyDropped) {
   EXPECT_EQ(instants, (std::map<int, int>{{0, 1}, {1, 1}, {2, 1}}));
 }
 
-// More than one piece of a megabyte, and nanoseconds after an hour.
+// More than one chunk of a megabyte, and nanoseconds after an hour.
 TEST_F(TimelineFileTest, LosesNothingOfALongRun) {
   constexpr int kEvents = 50'000;
   constexpr Nanos kHour = 3'600'000'000'000;

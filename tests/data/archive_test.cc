@@ -15,9 +15,9 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string ReadAll(MemberReader& in, size_t chunk) {
-  std::string content, piece(chunk, '\0');
-  while (const size_t got = in.Read(piece.data(), chunk)) content.append(piece, 0, got);
+std::string ReadAll(MemberReader& in, size_t bytes) {
+  std::string content, chunk(bytes, '\0');
+  while (const size_t got = in.Read(chunk.data(), bytes)) content.append(chunk, 0, got);
   return content;
 }
 

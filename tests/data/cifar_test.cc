@@ -19,17 +19,17 @@ using testing::HasSubstr;
 constexpr int kRecord = 13;  // one label, 3 x 2 x 2 pixels
 
 // Two training batches of 4 records and a test batch of 2.
-CifarFacts TinyFacts() {
-  CifarFacts facts;
-  facts.name = "tiny";
-  facts.images = {Shape{3, 2, 2}, 10, 0, 1};
-  facts.label_classes = {10};
-  facts.batches = {{"data_1.bin", Split::kTrain, 4},
-                   {"data_2.bin", Split::kTrain, 4},
-                   {"t.bin", Split::kTest, 2}};
-  facts.folder = "tiny-bin";
-  facts.archive = {"tiny-binary.tar.gz", {"http://127.0.0.1:1/t"}, std::string(64, '0'), 1};
-  return facts;
+CifarInfo TinyInfo() {
+  CifarInfo info;
+  info.name = "tiny";
+  info.images = {Shape{3, 2, 2}, 10, 0, 1};
+  info.label_classes = {10};
+  info.batches = {{"data_1.bin", Split::kTrain, 4},
+                  {"data_2.bin", Split::kTrain, 4},
+                  {"t.bin", Split::kTest, 2}};
+  info.folder = "tiny-bin";
+  info.archive = {"tiny-binary.tar.gz", {"http://127.0.0.1:1/t"}, std::string(64, '0'), 1};
+  return info;
 }
 
 // Records whose labels are these; pixel i of record r is first + 16 r + i.
@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> Members() {
 }
 
 std::string LoadMessage(const TempFolder& folder) {
-  return MessageOf<DataError>([&] { CifarSource(TinyFacts()).Load(folder.path(), 1); });
+  return MessageOf<DataError>([&] { CifarSource(TinyInfo()).Load(folder.path(), 1); });
 }
 
 std::vector<int> LabelsOf(const Dataset& set, Split split) {
@@ -89,7 +89,7 @@ TEST(Cifar, LoadsUnpackedBatches) {
   for (const std::string below : {"", "tiny-bin/"}) {
     const TempFolder folder;
     WriteLoose(folder, below);
-    ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+    ExpectTheTinySet(*CifarSource(TinyInfo()).Load(folder.path(), 1));
   }
 }
 
@@ -97,14 +97,14 @@ TEST(Cifar, LoadsAnyArchive) {
   for (const char* name : {"tiny-binary.tar.gz", "rebuilt.tar.xz", "other.tgz", "plain.tar"}) {
     const TempFolder folder;
     folder.WriteTar(name, Members());
-    ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+    ExpectTheTinySet(*CifarSource(TinyInfo()).Load(folder.path(), 1));
   }
 }
 
 TEST(Cifar, UnpackedBatchesGoBeforeArchivesAndThePublishedBeforeOthers) {
   const TempFolder folder;
   const auto first_label = [&] {
-    return LabelsOf(*CifarSource(TinyFacts()).Load(folder.path(), 1), Split::kTrain)[0];
+    return LabelsOf(*CifarSource(TinyInfo()).Load(folder.path(), 1), Split::kTrain)[0];
   };
   folder.WriteTar("a.tar.gz", {{"python/data_batch_1", "pickled"}});  // passed over
   auto members = Members();
@@ -122,31 +122,31 @@ TEST(Cifar, UnpackedBatchesGoBeforeArchivesAndThePublishedBeforeOthers) {
 }
 
 TEST(Cifar, TheLastLabelOfARecordIsLearned) {
-  CifarFacts facts = TinyFacts();
-  facts.label_classes = {3, 10};
-  facts.batches = {{"train.bin", Split::kTrain, 2}, {"test.bin", Split::kTest, 1}};
+  CifarInfo info = TinyInfo();
+  info.label_classes = {3, 10};
+  info.batches = {{"train.bin", Split::kTrain, 2}, {"test.bin", Split::kTest, 1}};
   const std::string pixels(12, 'p');
   const TempFolder folder;
   folder.Write("train.bin", "\2\7" + pixels + "\1\6" + pixels);
   folder.Write("test.bin", "\1\5" + pixels);
-  const auto set = CifarSource(facts).Load(folder.path(), 1);
+  const auto set = CifarSource(info).Load(folder.path(), 1);
   EXPECT_EQ(LabelsOf(*set, Split::kTrain), (std::vector<int>{7, 6}));
   EXPECT_EQ(LabelsOf(*set, Split::kTest), (std::vector<int>{5}));
   // Superclass 3 of 0 to 2 in record 1, whose first byte is byte 14.
   folder.Write("train.bin", "\2\7" + pixels + "\3\6" + pixels);
-  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(facts).Load(folder.path(), 1); }),
+  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(info).Load(folder.path(), 1); }),
               HasSubstr("the label of record 1 (byte 14) is 3, the 3 classes are 0 to 2"));
 }
 
 TEST(Cifar, EveryLabelOfARecordIsChecked) {
-  CifarFacts facts = TinyFacts();
-  facts.label_classes = {3, 10};
-  facts.batches = {{"train.bin", Split::kTrain, 1}, {"test.bin", Split::kTest, 1}};
+  CifarInfo info = TinyInfo();
+  info.label_classes = {3, 10};
+  info.batches = {{"train.bin", Split::kTrain, 1}, {"test.bin", Split::kTest, 1}};
   const std::string pixels(12, 'p');
   const TempFolder folder;
   folder.Write("train.bin", "\2\12" + pixels);
   folder.Write("test.bin", "\1\5" + pixels);
-  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(facts).Load(folder.path(), 1); }),
+  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(info).Load(folder.path(), 1); }),
               HasSubstr("the label of record 0 (byte 1) is 10, the 10 classes are 0 to 9"));
 }
 
@@ -154,15 +154,15 @@ TEST(Cifar, SmallArchivesAreNotKeptUnpacked) {
   const TempFolder folder, cache;
   const ScopedVariable variable("XDG_CACHE_HOME", cache.path().c_str());
   folder.WriteTar("tiny-binary.tar.gz", Members());
-  ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+  ExpectTheTinySet(*CifarSource(TinyInfo()).Load(folder.path(), 1));
   folder.WriteTar("tiny-binary.tar", Members());
   const fs::path archive = folder / "tiny-binary.tar";
   fs::remove(folder / "tiny-binary.tar.gz");
   fs::resize_file(archive, (16 << 20) - 1);
-  ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+  ExpectTheTinySet(*CifarSource(TinyInfo()).Load(folder.path(), 1));
   EXPECT_TRUE(fs::is_empty(cache.path()));
   fs::resize_file(archive, 16 << 20);
-  ExpectTheTinySet(*CifarSource(TinyFacts()).Load(folder.path(), 1));
+  ExpectTheTinySet(*CifarSource(TinyInfo()).Load(folder.path(), 1));
   EXPECT_FALSE(fs::is_empty(cache.path()));
 }
 
@@ -261,8 +261,8 @@ TEST(Cifar, BrokenArchives) {
 }
 
 TEST(Cifar, ArchiveThatBreaksInsideABatchNamesMemberAndPosition) {
-  CifarFacts facts = TinyFacts();
-  facts.batches[0].records = 20'000;
+  CifarInfo info = TinyInfo();
+  info.batches[0].records = 20'000;
   std::string noise(20'000 * kRecord, '\0');
   for (size_t i = 0; i < noise.size(); ++i) {
     if (i % kRecord != 0) noise[i] = static_cast<char>(i * i * 2654435761u >> 13);
@@ -270,7 +270,7 @@ TEST(Cifar, ArchiveThatBreaksInsideABatchNamesMemberAndPosition) {
   const TempFolder folder;
   folder.WriteTar("x.tar.gz", {{"b/data_1.bin", noise}, {"b/data_2.bin", kData2}});
   fs::resize_file(folder / "x.tar.gz", fs::file_size(folder / "x.tar.gz") / 2);
-  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(facts).Load(folder.path(), 1); }),
+  EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(info).Load(folder.path(), 1); }),
               AllOf(HasSubstr("x.tar.gz:b/data_1.bin is damaged after byte "),
                     HasSubstr("unexpected end of file"), HasSubstr("fetch the file again")));
 }
@@ -283,7 +283,7 @@ TEST(Cifar, AnArchiveIsComparedWithItsSumAlsoWhereOthersFollowTheBatches) {
   members.emplace_back("tiny-bin/behind", noise);
   const TempFolder folder;
   const fs::path path = folder.WriteTar("x.tar.gz", members);
-  EXPECT_NO_THROW(CifarSource(TinyFacts()).Load(folder.path(), 1));
+  EXPECT_NO_THROW(CifarSource(TinyInfo()).Load(folder.path(), 1));
   std::string bytes = ReadFile(path);
   bytes[bytes.size() - 8] ^= 1;
   folder.Write("x.tar.gz", bytes);
@@ -295,7 +295,7 @@ TEST(Cifar, AnArchiveIsComparedWithItsSumAlsoWhereOthersFollowTheBatches) {
 std::vector<float> TrainingImages(const TempFolder& folder, const std::string& config,
                                   uint64_t seed) {
   config::Document document = config::Document::FromText(config, "test.yaml");
-  CifarSource source(TinyFacts());
+  CifarSource source(TinyInfo());
   config::Reader reader = document.root();
   source.Configure(reader);
   document.Finish();
@@ -325,7 +325,7 @@ TEST(Cifar, TheManifestFollowsContentNotPacking) {
   packed.WriteTar("x.tar.xz", Members());
   WriteLoose(other);
   other.Write("t.bin", Records({9, 1}, 128));
-  const CifarSource source(TinyFacts());
+  const CifarSource source(TinyInfo());
   const std::string hash = source.Load(loose.path(), 1)->ManifestHash();
   EXPECT_EQ(source.Load(packed.path(), 2)->ManifestHash(), hash);
   EXPECT_NE(source.Load(other.path(), 1)->ManifestHash(), hash);

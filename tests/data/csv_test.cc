@@ -94,9 +94,9 @@ TEST_F(Csv, ColumnsAreTakenByTheNamesThatTheTrainingFileGave) {
                                           Path("test.csv")))
         ->Load("", 1);
   };
-  const auto facts = *set("b,a,kind\n6,5,y\n")->image_facts();
-  EXPECT_THAT(facts.columns, ElementsAre("a", "b"));
-  EXPECT_EQ(facts.label_column, "kind");
+  const auto info = *set("b,a,kind\n6,5,y\n")->image_info();
+  EXPECT_THAT(info.columns, ElementsAre("a", "b"));
+  EXPECT_EQ(info.label_column, "kind");
   EXPECT_EQ(SampleOf(*set("b,a,kind\n6,5,y\n"), Split::kTest, 0),
             SampleOf(*set("a,kind,b\n5,y,6\n"), Split::kTest, 0));
   const auto refusal = [&](const std::string& test) {
@@ -108,7 +108,7 @@ TEST_F(Csv, ColumnsAreTakenByTheNamesThatTheTrainingFileGave) {
   EXPECT_THAT(refusal("a,b\n1,2\n"), HasSubstr("no column is called 'kind'"));
   EXPECT_THAT(refusal("5,y,6\n"), HasSubstr("test.csv: line 1: the columns have no names"));
   folder_.Write("train.csv", "a,kind,a\n1,x,2\n3,y,4\n");
-  EXPECT_THAT(set("a,kind,a\n1,x,2\n")->image_facts()->columns, IsEmpty()) << "no names to go by";
+  EXPECT_THAT(set("a,kind,a\n1,x,2\n")->image_info()->columns, IsEmpty()) << "no names to go by";
 }
 
 TEST_F(Csv, RowsForAModelAreTakenByName) {
@@ -182,7 +182,7 @@ TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {
   folder_.Write("test.csv", "a,kind\n5,cat\n");
   const std::string both = fmt::format("train: {}, test: {}", Path("train.csv"), Path("test.csv"));
   const auto set = OwnSourceOf("csv", both)->Load("", 1);
-  EXPECT_THAT(set->image_facts()->class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(set->image_info()->class_names, ElementsAre("cat", "dog"));
   EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, 1);
   EXPECT_EQ(SampleOf(*set, Split::kTest, 0).second, 0);
   EXPECT_EQ(OwnSourceOf("csv", both + ", class_names: [dog, cat]")->Load("", 1)->classes(), 2);

@@ -42,10 +42,10 @@ class FileLockTest : public testing::Test {
 // No wait at all: what must not depend on time.
 TEST_F(FileLockTest, AWaitEndsWithTheHoldersName) {
   const FileLock holder = Take({});
-  EXPECT_EQ(MessageOf<DataError>([&] { Take({.most_seconds = 0}); }),
-            self_ + " has had " + path().string() +
-                " for more than 0 s | look whether it still works; where it does not, end it and "
-                "start again");
+  EXPECT_EQ(
+      MessageOf<DataError>([&] { Take({.most_seconds = 0}); }),
+      self_ + " has had " + path().string() +
+          " for more than 0 s | check whether it still works; if not, end it and start again");
   EXPECT_THAT(said_, IsEmpty());
 }
 
@@ -85,8 +85,8 @@ TEST_F(FileLockTest, AnotherUsersLockIsNamed) {
   }
   EXPECT_EQ(message, "cannot open " + path().string() +
                          ": Permission denied | another user (number 0) works there, or a process "
-                         "of his was killed there: wait, or remove " +
-                         path().string() + " where none of his runs any more");
+                         "of that user was killed there: wait, or remove " +
+                         path().string() + " if none of that user's is running");
 }
 
 TEST_F(FileLockTest, AReaderOfAnEarlierProgramsFileHoldsNobodyUp) {

@@ -38,7 +38,7 @@ std::string Labels(const std::string& labels) {
   return BigEndian({2049, static_cast<uint32_t>(labels.size())}) + labels;
 }
 
-IdxFacts TinyIdxFacts() { return {"tiny", {Shape{1, 2, 3}, 4, 0.25f, 0.5f}, 5, 2, {}}; }
+IdxInfo TinyIdxInfo() { return {"tiny", {Shape{1, 2, 3}, 4, 0.25f, 0.5f}, 5, 2, {}}; }
 
 // A complete set: 5 and 2 images of 2 x 3.
 void WriteSet(const TempFolder& folder) {
@@ -49,7 +49,7 @@ void WriteSet(const TempFolder& folder) {
 }
 
 std::string IdxMessage(const TempFolder& folder) {
-  return MessageOf<DataError>([&] { IdxSource(TinyIdxFacts()).Load(folder.path(), 1); });
+  return MessageOf<DataError>([&] { IdxSource(TinyIdxInfo()).Load(folder.path(), 1); });
 }
 
 std::string ImagesMessage(const fs::path& path) {
@@ -75,7 +75,7 @@ TEST(Idx, ReadsPlainAndGzipAlike) {
 TEST(Idx, LoadsASetAndNormalises) {
   const TempFolder folder;
   WriteSet(folder);
-  const auto set = IdxSource(TinyIdxFacts()).Load(folder.path(), 1);
+  const auto set = IdxSource(TinyIdxInfo()).Load(folder.path(), 1);
   EXPECT_EQ(set->size(Split::kTrain), 5);
   EXPECT_EQ(set->size(Split::kTest), 2);
   EXPECT_EQ(set->classes(), 4);
@@ -94,7 +94,7 @@ TEST(Idx, LoadsASetAndNormalises) {
 TEST(Idx, ManifestHashFollowsContent) {
   const TempFolder folder;
   WriteSet(folder);
-  const IdxSource source(TinyIdxFacts());
+  const IdxSource source(TinyIdxInfo());
   const std::string hash = source.Load(folder.path(), 1)->ManifestHash();
   EXPECT_EQ(hash, source.Load(folder.path(), 2)->ManifestHash());
   folder.Write("t10k-labels-idx1-ubyte", Labels(std::string("\3\2", 2)));

@@ -1,4 +1,4 @@
-// Data set image_folder: own pictures, a folder a class.
+// Data set image_folder: own images, a folder a class.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/data/images/image_set.h"
-#include "tests/data/picture_files.h"
+#include "tests/data/image_files.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -39,13 +39,13 @@ class ImageFolder : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(ImageFolder, ClassesAreFoldersAndPicturesAreInTheOrderOfTheirPaths) {
+TEST_F(ImageFolder, ClassesAreFoldersAndImagesAreInTheOrderOfTheirPaths) {
   folder_.Write("train/dog/b.png", Grey(40));
   folder_.Write("train/dog/a/z.PNG", Grey(30));
   folder_.Write("train/cat/2.png", Grey(20));
   folder_.Write("train/cat/10.png", Grey(10));
-  folder_.Write("train/cat/notes.txt", "no picture");
-  folder_.Write("train/cat/.hidden.png", "no picture either");
+  folder_.Write("train/cat/notes.txt", "no image");
+  folder_.Write("train/cat/.hidden.png", "no image either");
   folder_.Write("train/.cache/x.png", "nor this");
   folder_.Write("test/dog/1.png", Grey(50));
   const auto source = SourceOf(Train() + Test() + ", colours: grey");
@@ -53,8 +53,8 @@ TEST_F(ImageFolder, ClassesAreFoldersAndPicturesAreInTheOrderOfTheirPaths) {
   EXPECT_EQ(source->size(Split::kTrain), 4);
   EXPECT_EQ(source->size(Split::kTest), 1);
   const auto set = source->Load("", 1);
-  ASSERT_NE(set->image_facts(), nullptr);
-  EXPECT_THAT(set->image_facts()->class_names, ElementsAre("cat", "dog"));
+  ASSERT_NE(set->image_info(), nullptr);
+  EXPECT_THAT(set->image_info()->class_names, ElementsAre("cat", "dog"));
   const auto& images = static_cast<const ImageSet&>(*set);
   EXPECT_THAT(images.images(Split::kTrain).labels, ElementsAre(0, 0, 1, 1));
   EXPECT_EQ(images.images(Split::kTrain).images[0], 10);
@@ -63,7 +63,7 @@ TEST_F(ImageFolder, ClassesAreFoldersAndPicturesAreInTheOrderOfTheirPaths) {
   EXPECT_THAT(images.images(Split::kTest).labels, ElementsAre(1));
 }
 
-TEST_F(ImageFolder, MeanAndDeviationAreMeasuredOnTheTrainingPictures) {
+TEST_F(ImageFolder, MeanAndDeviationAreMeasuredOnTheTrainingImages) {
   double sum = 0, squares = 0;
   for (int i = 0; i < 5; ++i) {
     const auto pixels = NoisyPixels(6, 7, 1, static_cast<uint64_t>(i));
@@ -73,22 +73,22 @@ TEST_F(ImageFolder, MeanAndDeviationAreMeasuredOnTheTrainingPictures) {
   folder_.Write("test/a/0.png", PngOf(NoisyPixels(6, 7, 1, 9), 6, 7, PNG_FORMAT_GRAY));
   const double mean = sum / 210, deviation = std::sqrt(squares / 210 - mean * mean);
   const auto set = SourceOf(Train() + Test() + ", colours: grey")->Load("", 1);
-  EXPECT_NEAR(set->image_facts()->mean[0], mean, 1e-6);
-  EXPECT_NEAR(set->image_facts()->deviation[0], deviation, 1e-6);
+  EXPECT_NEAR(set->image_info()->mean[0], mean, 1e-6);
+  EXPECT_NEAR(set->image_info()->deviation[0], deviation, 1e-6);
   const auto given =
       SourceOf(Train() + Test() + ", mean: [0.5], deviation: [0.1, 0.2, 0.4]")->Load("", 1);
-  EXPECT_EQ(given->image_facts()->mean[2], 0.5f);
-  EXPECT_EQ(given->image_facts()->deviation[2], 0.4f);
+  EXPECT_EQ(given->image_info()->mean[2], 0.5f);
+  EXPECT_EQ(given->image_info()->deviation[2], 0.4f);
 }
 
-TEST_F(ImageFolder, BrokenPicturesAreNamedAndCounted) {
+TEST_F(ImageFolder, BrokenImagesAreNamedAndCounted) {
   for (int i = 0; i < 13; ++i) {
     folder_.Write("train/a/broken" + std::to_string(10 + i) + ".png", Grey(1).substr(0, 50));
   }
   folder_.Write("train/a/sound.png", Grey(1));
   const auto source = SourceOf(Train() + ", size: [4, 4]");
   EXPECT_THAT(MessageOf<DataError>([&] { source->Load("", 1); }),
-              AllOf(HasSubstr("13 of 14 pictures in " + (folder_ / "train").string()),
+              AllOf(HasSubstr("13 of 14 images in " + (folder_ / "train").string()),
                     HasSubstr("broken10.png"), HasSubstr("broken19.png"),
                     Not(HasSubstr("broken20.png")), Not(HasSubstr("sound.png"))));
 }
@@ -102,7 +102,7 @@ TEST_F(ImageFolder, NamesOfFilesAndClassesStayOnTheirLine) {
   folder_.Write("train/a/x\ninfo all is well.png", Grey(1));
   std::filesystem::create_directories(folder_ / "train/c\nd");
   EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf(Train()); }),
-              HasSubstr("1 of 2 classes has no picture (.jpg, .jpeg, .png): c\\u000ad"));
+              HasSubstr("1 of 2 classes has no image (.jpg, .jpeg, .png): c\\u000ad"));
   std::filesystem::remove(folder_ / "train/c\nd");
   folder_.Write("test/g\nu/1.png", Grey(1));
   EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf(Train() + Test()); }),
@@ -113,7 +113,7 @@ TEST_F(ImageFolder, OtherSizesNeedASize) {
   folder_.Write("train/a/1.png", Grey(1, 4));
   folder_.Write("train/a/2.png", Grey(1, 5));
   EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train())->Load("", 1); }),
-              AllOf(HasSubstr("1 of 2 pictures"), HasSubstr("2.png: a picture of 5 x 5")));
+              AllOf(HasSubstr("1 of 2 images"), HasSubstr("2.png: an image of 5 x 5")));
   const auto set = SourceOf(Train() + ", size: [3, 6]")->Load("", 1);
   EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 3, 6}));
 }
@@ -129,37 +129,37 @@ TEST_F(ImageFolder, ImagesAreTurnedByTheirOrientationAndCounted) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr((folder_ / "train").string() + ": 3 images turned upright by EXIF"));
   EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 16, 8}));
-  EXPECT_EQ(set->image_facts()->orientation, Orientation::kExif);
+  EXPECT_EQ(set->image_info()->orientation, Orientation::kExif);
   EXPECT_THAT(
       MessageOf<DataError>([&] { SourceOf(Train() + ", orientation: ignore")->Load("", 1); }),
-      HasSubstr("4.png: a picture of 16 x 8 pixels among those of 8 x 16"));
+      HasSubstr("4.png: an image of 16 x 8 pixels among those of 8 x 16"));
   std::filesystem::remove(folder_ / "train/a/4.png");
   testing::internal::CaptureStderr();
   const auto stored = SourceOf(Train() + ", orientation: ignore")->Load("", 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("EXIF")));
   EXPECT_EQ(stored->fields()[0].sample_shape, (Shape{3, 8, 16}));
-  EXPECT_EQ(stored->image_facts()->orientation, Orientation::kIgnore);
+  EXPECT_EQ(stored->image_info()->orientation, Orientation::kIgnore);
 }
 
-TEST_F(ImageFolder, MistakesAreToldWhereTheConfigNamesTheFolder) {
-  const auto mistake = [&](const std::string& keys) {
+TEST_F(ImageFolder, ErrorsAreToldWhereTheConfigNamesTheFolder) {
+  const auto error = [&](const std::string& keys) {
     return WhatOf<ConfigError>([&] { SourceOf(keys); });
   };
-  EXPECT_THAT(mistake(Train()), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no folder")));
+  EXPECT_THAT(error(Train()), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no folder")));
   std::filesystem::create_directories(folder_ / "train");
-  EXPECT_THAT(mistake(Train()), HasSubstr("has no folder in it"));
+  EXPECT_THAT(error(Train()), HasSubstr("has no folder in it"));
   folder_.Write("train/cat/1.png", Grey(1));
   folder_.Write("train/dog/readme.txt", "");
   std::filesystem::create_directories(folder_ / "train/emu");
-  EXPECT_THAT(mistake(Train()), HasSubstr("2 of 3 classes have no picture (.jpg, .jpeg, .png): "
-                                          "dog, emu"));
+  EXPECT_THAT(error(Train()), HasSubstr("2 of 3 classes have no image (.jpg, .jpeg, .png): "
+                                        "dog, emu"));
   folder_.Write("train/dog/1.png", Grey(1));
   folder_.Write("train/emu/1.png", Grey(1));
   folder_.Write("test/gnu/1.png", Grey(1));
-  EXPECT_THAT(mistake(Train() + Test()), HasSubstr("has a class 'gnu' that"));
-  EXPECT_THAT(mistake(Train() + ", size: [3]"),
+  EXPECT_THAT(error(Train() + Test()), HasSubstr("has a class 'gnu' that"));
+  EXPECT_THAT(error(Train() + ", size: [3]"),
               HasSubstr("size needs two numbers, rows and columns"));
-  EXPECT_THAT(mistake(Train() + ", mean: [1, 2]"),
+  EXPECT_THAT(error(Train() + ", mean: [1, 2]"),
               HasSubstr("data.mean has 2 numbers, a sample has 3 channels"));
 }
 
@@ -174,7 +174,7 @@ TEST_F(ImageFolder, AnyNumberOfThreadsReadsTheSame) {
   EXPECT_NE(SourceOf(Train() + ", threads: 5, colours: grey")->Load("", 1)->ManifestHash(), one);
 }
 
-TEST(ImageFacts, AreTheSameWhenTheyAreReadAgain) {
+TEST(ImageInfo, AreTheSameWhenTheyAreReadAgain) {
   ImageSetSpec spec{Shape{3, 20, 30}, 2, {0.1f, 0.25f, 1e-7f}, {0.3f, 0.2f, 0.1f}};
   spec.class_names = {"Stra\u00dfe \"x\"", ""};
   spec.fit = Fit::kCrop;
@@ -189,7 +189,7 @@ TEST(ImageFacts, AreTheSameWhenTheyAreReadAgain) {
   EXPECT_EQ(ToText(again), ToText(spec));
 }
 
-TEST(ImageFacts, OfATableNameItsColumns) {
+TEST(ImageInfo, OfATableNameItsColumns) {
   ImageSetSpec spec{Shape{2}, 0};
   spec.numbers = true;
   EXPECT_THAT(ToText(spec), testing::Not(HasSubstr("column"))) << "as older programs wrote it";
@@ -204,7 +204,7 @@ TEST(ImageFacts, OfATableNameItsColumns) {
 }
 
 // Programs before the key turned no image, and neither is one for their models.
-TEST(ImageFacts, OfAnOlderProgramAreOfImagesAsTheyAreStored) {
+TEST(ImageInfo, OfAnOlderProgramAreOfImagesAsTheyAreStored) {
   const ImageSetSpec spec = ImageSetSpecFromText(
       R"({"shape":[1,2,2],"classes":2,"mean":[0],"deviation":[1],"class_names":[],"fit":"none"})",
       "x");
@@ -212,7 +212,7 @@ TEST(ImageFacts, OfAnOlderProgramAreOfImagesAsTheyAreStored) {
   EXPECT_EQ(ImageSetSpecFromText(ToText(spec), "x").orientation, Orientation::kIgnore);
 }
 
-TEST(ImageFacts, OthersAreRefused) {
+TEST(ImageInfo, OthersAreRefused) {
   const std::string sound =
       R"({"shape":[1,2,2],"classes":2,"mean":[0],"deviation":[1],"class_names":[],"fit":"none"})";
   EXPECT_NO_THROW(ImageSetSpecFromText(sound, "x"));

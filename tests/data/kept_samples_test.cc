@@ -60,7 +60,7 @@ class KeptSamples : public testing::Test {
     const auto kept = Load(name, keys, true), whole = Load(name, keys, false);
     ASSERT_EQ(kept->size(Split::kTrain), kKept);
     EXPECT_EQ(kept->classes(), whole->classes());
-    const ImageSetSpec &own = *kept->image_facts(), &all = *whole->image_facts();
+    const ImageSetSpec &own = *kept->image_info(), &all = *whole->image_info();
     EXPECT_EQ(own.class_names, all.class_names);
     for (int64_t c = 0; c < own.image_shape[0]; ++c) {
       EXPECT_NEAR(own.mean[c], all.mean[c], 1e-6 * std::abs(all.mean[c])) << c;

@@ -36,8 +36,8 @@ TEST(Multi30k, TokenizedIsTakenWhereItIs) {
   WriteSplits(folder, "raw/.de", "raw/.en");
   const auto words = [&](const std::string& keys) {
     const auto set = Source(keys)->Load(folder.path(), 1);
-    return set->sentence_pairs()->facts().source.ToText() +
-           set->sentence_pairs()->facts().target.ToText();
+    return set->sentence_pairs()->info().source.ToText() +
+           set->sentence_pairs()->info().target.ToText();
   };
   const std::string marks = "<unk>\n<pad>\n<sos>\n<eos>\n";
   EXPECT_EQ(words("{}"), marks + "ein\nhund\n" + marks + "a\ndog\n");

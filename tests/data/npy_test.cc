@@ -82,7 +82,7 @@ TEST_F(Npy, ImagesOfBytesAreImagesWhereverTheirChannelsAre) {
                                    images.images(Split::kTrain).images.begin() + 8),
               ElementsAre(1, 11, 21, 31, 2, 12, 22, 32));
   EXPECT_EQ(set->classes(), 3);
-  EXPECT_THAT(set->image_facts()->class_names, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(set->image_info()->class_names, ElementsAre("a", "b", "c"));
   const std::string unclear =
       Write(NpyOf("|u1", "1, 3, 2, 3", std::vector<uint8_t>(18)), NpyOf<int64_t>("<i8", "1,", {0}));
   EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("npy", unclear); }), HasSubstr("not clear"));
@@ -101,7 +101,7 @@ TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
     FitSamples("new.npy", shape, array);
     return array;
   };
-  const NpyArray turned = fitted(file, set->image_facts()->image_shape);
+  const NpyArray turned = fitted(file, set->image_info()->image_shape);
   EXPECT_EQ(turned.shape, (Shape{1, 3, 2, 2}));
   EXPECT_EQ(turned.values.numbers, SampleOf(*set, Split::kTrain, 0).first);
   EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 2, 2", last), Shape{3, 2, 2}).values.numbers, last);
@@ -134,7 +134,7 @@ TEST_F(Npy, VectorsAreNormalisedByTheirColumnsAndMayHaveNumbersAsLabels) {
                            ->Load("", 1);
   EXPECT_EQ(numbers->fields()[1].dtype, DType::kF32);
   EXPECT_EQ(SampleOf(*numbers, Split::kTrain, 1), (std::pair(std::vector<float>{1, 5}, 0.5f)));
-  const std::string text = ToText(*numbers->image_facts());
+  const std::string text = ToText(*numbers->image_info());
   EXPECT_EQ(ToText(ImageSetSpecFromText(text, "again")), text);
 }
 

@@ -13,7 +13,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
-#include "framework/data/images/picture.h"
+#include "framework/data/images/image_file.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -58,7 +58,7 @@ std::vector<OddImage> ReadList(const std::filesystem::path& path) {
 std::vector<uint8_t> DecodedFile(const std::filesystem::path& path, const Shape& shape,
                                  Orientation orientation) {
   std::vector<uint8_t> image(static_cast<size_t>(shape.count()));
-  DecodePicture(ReadFile(path), path.string(), shape, Fit::kNone, orientation, image.data());
+  DecodeImage(ReadFile(path), path.string(), shape, Fit::kNone, orientation, image.data());
   return image;
 }
 
@@ -86,8 +86,8 @@ class OddImages : public testing::Test {
   void ExpectAsPil(const OddImage& image) {
     SCOPED_TRACE(image.name + " " + image.orientation);
     const Orientation orientation = OrientationOf(image.orientation);
-    EXPECT_EQ(ReadPictureSize(folder_ / image.name, orientation),
-              (PictureSize{image.rows, image.columns}));
+    EXPECT_EQ(ReadImageSize(folder_ / image.name, orientation),
+              (ImageSize{image.rows, image.columns}));
     const auto distance = [&](int64_t channels, const std::string& ending) {
       const Shape shape = {channels, image.rows, image.columns};
       return Distance(DecodedFile(folder_ / image.name, shape, orientation),

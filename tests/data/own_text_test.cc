@@ -36,8 +36,8 @@ TEST_F(OwnText, VocabulariesAreOfTheTrainingText) {
   EXPECT_EQ(set->size(Split::kTrain), 3);
   EXPECT_EQ(set->size(Split::kTest), 1);
   EXPECT_FALSE(set->has_validation());
-  EXPECT_EQ(pairs->facts().source.size(), 4 + 3) << "ein, hund and the dot";
-  EXPECT_EQ(pairs->facts().target.size(), 4 + 3) << "a, dog and the dot";
+  EXPECT_EQ(pairs->info().source.size(), 4 + 3) << "ein, hund and the dot";
+  EXPECT_EQ(pairs->info().target.size(), 4 + 3) << "a, dog and the dot";
   EXPECT_EQ(pairs->Reference(Split::kTest, 0), (std::vector<std::string>{"a", "dog", "."}));
   EXPECT_GT(OwnSourceOf("parallel_text", Keys(", min_count: 1"))->classes(), set->classes());
 }
@@ -52,7 +52,7 @@ TEST_F(OwnText, ValidationIsASplitOfItsOwnOrAShareOfTheTraining) {
   EXPECT_EQ(shared->size(Split::kTest), 1);
 }
 
-TEST_F(OwnText, MistakesAreNamed) {
+TEST_F(OwnText, ErrorsAreNamed) {
   folder_.Write("a.en", "A dog runs.\nA dog sleeps.\n");
   EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("parallel_text", Keys()); }),
               AllOf(HasSubstr("a.de has 3 lines"), HasSubstr("a.en has 2 lines")));

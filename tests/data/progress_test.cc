@@ -65,13 +65,13 @@ class TerminalAsStderr {
   // All that came; stderr is what it was before.
   std::string Text() {
     std::fflush(stderr);
-    std::fputs("\n", stderr);  // an end to read up to: a terminal hands over what came in pieces
+    std::fputs("\n", stderr);  // an end to read up to: a terminal hands over what came in chunks
     std::string text;
-    char piece[512];
+    char chunk[512];
     while (text.find("\r\n") == std::string::npos) {
-      const ssize_t bytes = ::read(screen_, piece, sizeof(piece));
+      const ssize_t bytes = ::read(screen_, chunk, sizeof(chunk));
       if (bytes <= 0) break;
-      text.append(piece, static_cast<size_t>(bytes));
+      text.append(chunk, static_cast<size_t>(bytes));
     }
     ::dup2(stderr_, STDERR_FILENO);
     ::close(stderr_);

@@ -26,10 +26,10 @@ ParallelText Counting(int64_t pairs, int64_t longest) {
 }
 
 SentencePairs SetOf(const ParallelText& train) {
-  TextFacts facts;
-  facts.source = Vocabulary::Of(train.source, 1);
-  facts.target = Vocabulary::Of(train.target, 1);
-  return SentencePairs(std::move(facts), {train, Counting(3, 2), Counting(5, 4)});
+  TextInfo info;
+  info.source = Vocabulary::Of(train.source, 1);
+  info.target = Vocabulary::Of(train.target, 1);
+  return SentencePairs(std::move(info), {train, Counting(3, 2), Counting(5, 4)});
 }
 
 std::vector<int32_t> Row(const Tensor& field, int64_t row) {
@@ -142,15 +142,15 @@ TEST(SourceBatch, RowsHaveTheLengthOfTheLongest) {
   EXPECT_EQ(MakeSourceBatch({{4, 5}}).length, 4);
 }
 
-TEST(TextFacts, ThereAndBackAgain) {
+TEST(TextInfo, ThereAndBackAgain) {
   const SentencePairs set = SetOf(Counting(10, 5));
-  const TextFacts& facts = set.facts();
-  EXPECT_THAT(facts.ToText(), StartsWith("de\nen\nplain\n5\n<unk>\n"));
-  const TextFacts again = TextFactsFromText(facts.ToText(), "x");
-  EXPECT_EQ(again.source, facts.source);
-  EXPECT_EQ(again.target, facts.target);
-  EXPECT_EQ(again.Hash(), facts.Hash());
-  EXPECT_THAT(MessageOf<DataError>([] { TextFactsFromText("xx\nen\nplain\n", "ck.h5"); }),
+  const TextInfo& info = set.info();
+  EXPECT_THAT(info.ToText(), StartsWith("de\nen\nplain\n5\n<unk>\n"));
+  const TextInfo again = TextInfoFromText(info.ToText(), "x");
+  EXPECT_EQ(again.source, info.source);
+  EXPECT_EQ(again.target, info.target);
+  EXPECT_EQ(again.Hash(), info.Hash());
+  EXPECT_THAT(MessageOf<DataError>([] { TextInfoFromText("xx\nen\nplain\n", "ck.h5"); }),
               HasSubstr("ck.h5: 'xx' is no language"));
 }
 

@@ -13,7 +13,7 @@
 #include "framework/data/files/archive.h"
 #include "framework/data/text/parallel_text.h"
 #include "framework/hdf5/hdf5_file.h"
-#include "tests/data/picture_files.h"
+#include "tests/data/image_files.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
 
@@ -57,7 +57,7 @@ TEST_F(StopLoading, OfHdf5Ends) {
               HasSubstr("stopped by SIGTERM while reading"));
 }
 
-TEST_F(StopLoading, OfPicturesEnds) {
+TEST_F(StopLoading, OfImagesEnds) {
   for (const char* name : {"cat/1.png", "dog/1.png"}) {
     folder_.Write(std::string("train/") + name,
                   PngOf(std::vector<uint8_t>(16), 4, 4, PNG_FORMAT_GRAY));

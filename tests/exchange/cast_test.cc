@@ -98,10 +98,10 @@ TEST_P(EveryCast, ANaNOfOneRankEndsTheStepOfAll) {
       ThreadedExchange exchange(transport, inputs.spec, 0);
       EXPECT_TRUE(RunStep(exchange, transport.rank(), 0).finite);
       exchange.Begin(10);
-      for (const Range& piece : kPieces.ranges) {
-        for (int64_t i = piece.begin; i < piece.end; ++i) exchange.gradients().data[i] = 0.5F;
-        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients().data[800] = bad;
-        exchange.Ready(piece);
+      for (const Range& slice : kPieces.ranges) {
+        for (int64_t i = slice.begin; i < slice.end; ++i) exchange.gradients().data[i] = 0.5F;
+        if (transport.rank() == 1 && slice.begin == 701) exchange.gradients().data[800] = bad;
+        exchange.Ready(slice);
       }
       EXPECT_FALSE(exchange.End({.samples = 10, .loss_sum = 1}).finite);
     });
@@ -121,7 +121,7 @@ TEST_P(EveryCast, WhatIsTooLargeGoesOutLater) {
       exchange.Begin(10);
       std::fill_n(exchange.gradients().data, kLayout.size(), 0.0F);
       if (step == 0) exchange.gradients().data[5] = 131072;  // twice 65536
-      for (const Range& piece : kPieces.ranges) exchange.Ready(piece);
+      for (const Range& slice : kPieces.ranges) exchange.Ready(slice);
       EXPECT_TRUE(exchange.End({.samples = 10, .loss_sum = 1}).finite);
     }
     EXPECT_NEAR(WeightsOf(exchange)[5], before - 131072, 0.02);
@@ -136,26 +136,26 @@ TEST_P(EveryCast, MessagesHaveHalfTheBytesAndTheValues) {
     BlobPools pools;
     TransportChannel channel(transport, pools);
     if (transport.rank() == 0) {
-      Piece whole{pools.New(kElements), 0, {100, 100 + kElements}, kDense, 0, wire};
+      VectorSlice whole{pools.New(kElements), 0, {100, 100 + kElements}, kDense, 0, wire};
       for (int64_t i = 0; i < kElements; ++i) {
         whole.blob.MutableF32()[i] = Rounded(wire, Gradient(0, 0, i));
       }
       EXPECT_EQ(whole.bytes(), 2 * kElements);
-      const Piece part = whole.Part({150, 1151});
+      const VectorSlice part = whole.Part({150, 1151});
       EXPECT_EQ(part.bytes(), 2 * 1001);
-      channel.Send(1, {.piece = whole});
+      channel.Send(1, {.slice = whole});
       const int64_t all = channel.traffic().bytes_sent;
-      channel.Send(1, {.piece = part});
+      channel.Send(1, {.slice = part});
       EXPECT_EQ(all - (channel.traffic().bytes_sent - all), 2 * (kElements - 1001));
       while (channel.Sending()) EXPECT_FALSE(channel.Next());
     } else {
       for (const Range range : {Range{100, 100 + kElements}, Range{150, 1151}}) {
         const Envelope envelope = NextEnvelope(channel);
-        ASSERT_TRUE(envelope.piece.has_value());
-        EXPECT_EQ(envelope.piece->range, range);
-        EXPECT_EQ(envelope.piece->wire, wire);
+        ASSERT_TRUE(envelope.slice.has_value());
+        EXPECT_EQ(envelope.slice->range, range);
+        EXPECT_EQ(envelope.slice->wire, wire);
         for (int64_t i = range.begin; i < range.end; ++i) {
-          ASSERT_EQ(*envelope.piece->At(i), Rounded(wire, Gradient(0, 0, i - 100))) << i;
+          ASSERT_EQ(*envelope.slice->At(i), Rounded(wire, Gradient(0, 0, i - 100))) << i;
         }
       }
     }

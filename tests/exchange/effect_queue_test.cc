@@ -29,8 +29,8 @@ class Nobody : public EffectTarget {
  public:
   void StartStep() override {}
   void EndStep(HostedActor&, const StepOutcome&) override {}
-  void Send(HostedActor&, SendEffect&, std::optional<Piece>) override {}
-  void StartSum(HostedActor&, Range, Piece, int64_t) override {}
+  void Send(HostedActor&, SendEffect&, std::optional<VectorSlice>) override {}
+  void StartSum(HostedActor&, Range, VectorSlice, int64_t) override {}
   void StartDenseSum(Range) override {}
   void StartRoundedSum(HostedActor&, Range) override {}
   void EndSum(const Reduced&) override {}
@@ -117,7 +117,7 @@ TEST(BlendOfMasters, LeavesWhatIsFrozen) {
   for (const bool shared : {false, true}) {  // by somebody who reads the version from before
     std::copy(before.begin(), before.end(), host.vectors.Overwrite(kLeft));
     std::copy(other.begin(), other.end(), host.vectors.Overwrite(kRight));
-    const Piece reader = shared ? host.vectors.Get(kLeft) : Piece{};
+    const VectorSlice reader = shared ? host.vectors.Get(kLeft) : VectorSlice{};
     queue.Push(host, BlendEffect{kLeft, kRight, 1.0 / 3}, std::nullopt);
     while (queue.RunSlice()) {
     }

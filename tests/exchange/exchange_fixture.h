@@ -20,7 +20,7 @@
 namespace dtrain {
 
 constexpr int kSteps = 4;
-inline const GradientPieces kPieces{{{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}}};
+inline const LayerGradients kPieces{{{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}}};
 inline const ArenaLayout kLayout{{{"fc.weight", {700}, {0, 700}, true},
                                   {"fc.bias", {1}, {700, 701}, false},
                                   {"conv.weight", {2299}, {701, 3000}, true},
@@ -74,7 +74,7 @@ struct RankInputs {
       : weights(InitialWeights()) {
     spec.layout = &kLayout;
     spec.strategy = &strategy;
-    spec.pieces = kPieces;
+    spec.layer_gradients = kPieces;
     spec.actors = {placement, kLayout.size(), strategy.Buckets(kPieces), clip_norm > 0};
     spec.solver = MakeSolver(plain::Text(SgdRule(clip_norm)));
     spec.rule = {.epoch_samples = kEpoch, .batch = 10, .last_samples = boundary_after};
@@ -89,9 +89,9 @@ inline StepOutcome RunStep(Exchange& exchange, int rank, int step, bool stop = f
   EXPECT_FALSE(turn.boundary);
   EXPECT_EQ(turn.weights.size(), kLayout.size());
   float* gradients = exchange.gradients().data;
-  for (const Range& piece : kPieces.ranges) {
-    for (int64_t i = piece.begin; i < piece.end; ++i) gradients[i] = Gradient(rank, step, i);
-    exchange.Ready(piece);
+  for (const Range& slice : kPieces.ranges) {
+    for (int64_t i = slice.begin; i < slice.end; ++i) gradients[i] = Gradient(rank, step, i);
+    exchange.Ready(slice);
   }
   return exchange.End({.samples = 10, .loss_sum = 2.5 * (rank + 1), .stop = stop});
 }

@@ -72,7 +72,7 @@ class ScheduleTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ScheduleTest, EndsWithTheSequentialWeightsInAnyWorld) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy(GetParam());
-  GradientPieces timed = kPieces;
+  LayerGradients timed = kPieces;
   timed.ready = {0.001, 0.002, 0.004, 0.01};
   timed.reduce_seconds = [](int64_t bytes) { return 0.003 + 1e-8 * static_cast<double>(bytes); };
   for (const int ranks : {2, 3, 4, 5, 8}) {
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(All, ScheduleTest,
                                            "{name: allreduce, fusion_bytes: 5000}",
                                            "{name: mgwfbp}", "{name: mgwfbp, rule: published}"));
 
-// At a boundary the buckets may change: no bit does, whatever cuts there are between the pieces.
+// At a boundary the buckets may change: no bit does, whatever cuts there are between the slices.
 TEST(ThreadedExchange, OtherBucketsAtABoundaryChangeNoBit) {
   const std::vector<std::vector<Range>> plans = {
       {{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}},
@@ -109,8 +109,8 @@ TEST(ThreadedExchange, OtherBucketsAtABoundaryChangeNoBit) {
       for (int step = 0; step < kSteps; ++step) {
         exchange.SetBuckets(plans[static_cast<size_t>(step)]);
         RunStep(exchange, transport.rank(), step);
-        ASSERT_EQ(exchange.sum_times().steps().size(), static_cast<size_t>(step + 1));
-        EXPECT_EQ(exchange.sum_times().steps().back().size(),
+        ASSERT_EQ(exchange.all_reduce_times().steps().size(), static_cast<size_t>(step + 1));
+        EXPECT_EQ(exchange.all_reduce_times().steps().back().size(),
                   plans[static_cast<size_t>(step)].size())
             << "as many sums as buckets";
       }
@@ -129,8 +129,8 @@ TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
     const auto exchange = MakeThreaded(transport, 4, 0, 0);
     for (int step = 0; step < 5; ++step) {
       exchange->Begin(10);
-      for (const Range& piece : kPieces.ranges) {
-        const size_t count = 3 + static_cast<size_t>(piece.begin % 5);
+      for (const Range& slice : kPieces.ranges) {
+        const size_t count = 3 + static_cast<size_t>(slice.begin % 5);
         std::vector<double> sum(count);
         for (size_t i = 0; i < count; ++i) sum[i] = value(mine, step, i);
         exchange->SumOverWorkers(sum);
@@ -138,9 +138,9 @@ TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
           EXPECT_EQ(sum[i], ((value(0, step, i) + value(1, step, i)) + value(2, step, i)) +
                                 value(3, step, i));
         }
-        std::fill(exchange->gradients().data + piece.begin, exchange->gradients().data + piece.end,
+        std::fill(exchange->gradients().data + slice.begin, exchange->gradients().data + slice.end,
                   0.0f);
-        exchange->Ready(piece);
+        exchange->Ready(slice);
       }
       EXPECT_EQ(exchange->End({.samples = 10}).samples, 40);
     }
@@ -179,10 +179,10 @@ TEST(ThreadedExchange, ANaNGradientOfOneRankIsSeenByAll) {
   LocalWorld::Run(2, [](Transport& transport) {
     const auto exchange = MakeThreaded(transport, 2, 0, 0);
     Turn turn = exchange->Begin(1);
-    for (const Range& piece : kPieces.ranges) {
-      std::fill(exchange->gradients().data + piece.begin, exchange->gradients().data + piece.end,
-                transport.rank() == 1 && piece.begin == 701 ? NAN : 0.0f);
-      exchange->Ready(piece);
+    for (const Range& slice : kPieces.ranges) {
+      std::fill(exchange->gradients().data + slice.begin, exchange->gradients().data + slice.end,
+                transport.rank() == 1 && slice.begin == 701 ? NAN : 0.0f);
+      exchange->Ready(slice);
     }
     EXPECT_FALSE(exchange->End({.samples = 1}).finite);
   });
@@ -193,7 +193,7 @@ TEST(ThreadedExchange, ANaNLossIsSeenByAll) {
     const auto exchange = MakeThreaded(transport, 2, 0, 0);
     Turn turn = exchange->Begin(1);
     std::fill_n(exchange->gradients().data, kLayout.size(), 0.0f);
-    for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
+    for (const Range& slice : kPieces.ranges) exchange->Ready(slice);
     EXPECT_FALSE(
         exchange->End({.samples = 1, .loss_sum = transport.rank() == 0 ? NAN : 1.0}).finite);
   });

@@ -47,7 +47,7 @@ AtBoundary RunTo(const std::string& keys, int64_t steps, bool last,
     for (int64_t step = 0; !turn.boundary; ++step, turn = exchange->Begin(2)) {
       turn.weights = Blob();
       for (size_t i = 0; i < kSize; ++i) exchange->gradients().data[i] = GradientAt(rank, step, i);
-      for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
+      for (const Range& slice : kPieces.ranges) exchange->Ready(slice);
       exchange->End({.samples = 2, .loss_sum = 1});
       found.steps[rank] = step + 1;
     }

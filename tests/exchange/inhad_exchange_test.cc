@@ -142,7 +142,7 @@ std::vector<float> RunFreely(const std::string& keys, const Write& write, const 
       write(rank, steps[rank]++, exchange->gradients().data);
       // Nobody waits for the network, so that steps of no length would outrun the word of the end.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      for (const Range& piece : kPieces.ranges) exchange->Ready(piece);
+      for (const Range& slice : kPieces.ranges) exchange->Ready(slice);
       exchange->End({.samples = 2, .loss_sum = 1});
     }
     exchange->Collect(false);

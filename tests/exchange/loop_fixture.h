@@ -22,7 +22,7 @@
 namespace dtrain::loop {
 
 inline constexpr int64_t kSize = 1001;  // shards of 2 and 3 servers cut parameters
-inline const GradientPieces kPieces{{{0, 300}, {300, 301}, {301, 600}, {600, 1001}}};
+inline const LayerGradients kPieces{{{0, 300}, {300, 301}, {301, 600}, {600, 1001}}};
 inline const ArenaLayout kLayout{{{"fc.weight", {300}, {0, 300}, true},
                                   {"fc.bias", {1}, {300, 301}, false},
                                   {"conv.weight", {249}, {301, 550}, true},
@@ -103,7 +103,7 @@ struct LoopRank {
     }
     spec.layout = &kLayout;
     spec.strategy = &strategy;
-    spec.pieces = kPieces;
+    spec.layer_gradients = kPieces;
     spec.actors = {placement, kSize, strategy.Buckets(kPieces), scheme.rule.clip_norm > 0};
     spec.solver = MakeSolver(plain::Text(scheme.rule));
     spec.epochs = scheme.epochs;
@@ -162,9 +162,9 @@ inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int
       worker, step, FloatsOf(turn.weights.arena(), kSize).data(), kSize, own, all);
   const Arena to = exchange.gradients();
   turn.weights = Blob();
-  for (const Range& piece : kPieces.ranges) {
-    CopyIn(to.From(piece.begin), gradient.data() + piece.begin, piece.size());
-    exchange.Ready(piece);
+  for (const Range& slice : kPieces.ranges) {
+    CopyIn(to.From(slice.begin), gradient.data() + slice.begin, slice.size());
+    exchange.Ready(slice);
   }
 }
 

@@ -42,9 +42,9 @@ int StepToBoundary(Exchange& exchange, Rank rank, BoundaryState& boundary) {
     }
     turn.weights = Blob();
     float* gradients = exchange.gradients().data;
-    for (const Range& piece : kPieces.ranges) {
-      for (int64_t i = piece.begin; i < piece.end; ++i) gradients[i] = Gradient(rank, step, i);
-      exchange.Ready(piece);
+    for (const Range& slice : kPieces.ranges) {
+      for (int64_t i = slice.begin; i < slice.end; ++i) gradients[i] = Gradient(rank, step, i);
+      exchange.Ready(slice);
     }
     exchange.End({.samples = 10, .loss_sum = 1});
   }
@@ -291,8 +291,8 @@ TEST(CompressedPs, ADriverGoesOnFromSavedState) {
   const auto transport = LocalWorld(1).Connect(0);
   const WallClock clock;
   BlobPools pools;
-  RankParts one(inputs.spec, 0, SeamsOver(*transport, inputs.spec, clock, pools));
-  RankParts two(inputs.spec, 0, SeamsOver(*transport, inputs.spec, clock, pools));
+  RankParts one(inputs.spec, 0, DependenciesOver(*transport, inputs.spec, clock, pools));
+  RankParts two(inputs.spec, 0, DependenciesOver(*transport, inputs.spec, clock, pools));
   for (int step = 0; step < 2; ++step) StepBySelf(one.driver, step);
   LoadState(two.driver, SaveState(one.driver));
   StepBySelf(one.driver, 2);

@@ -116,7 +116,7 @@ class Talkers : public Strategy {
   explicit Talkers(Books& books) : books_(books) {}
   void Configure(config::Reader&) override {}
   bool synchronous() const override { return false; }
-  std::vector<Range> Buckets(const GradientPieces&) const override { return {{0, 1}}; }
+  std::vector<Range> Buckets(const LayerGradients&) const override { return {{0, 1}}; }
   std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
     return std::make_unique<Talker>(setup.placement, books_);
   }
@@ -185,7 +185,7 @@ class World {
     Part part;
     part.channel = channel.get();
     part.parts = std::make_unique<RankParts>(
-        spec_, rank, RankSeams{.clock = &clock_, .channel = std::move(channel)});
+        spec_, rank, RankDependencies{.clock = &clock_, .channel = std::move(channel)});
     ranks_.push_back(std::move(part));
   }
 

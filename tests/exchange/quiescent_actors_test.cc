@@ -74,8 +74,8 @@ class Chatter : public Strategy {
   void Configure(config::Reader&) override {}
   bool synchronous() const override { return false; }
   Placement Place(int workers) const override { return {.workers = workers, .servers = 1}; }
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return {{0, pieces.total()}};
+  std::vector<Range> Buckets(const LayerGradients& slices) const override {
+    return {{0, slices.total()}};
   }
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {
     if (setup.placement.IsWorker(id)) return std::make_unique<QuiescentTalker>(setup);

@@ -20,7 +20,7 @@ constexpr int kWorkers = 4;
 constexpr int64_t kWholeSize = 300;
 const ArenaLayout kWholeLayout{
     {{"fc.weight", {100}, {0, 100}, true}, {"conv.weight", {200}, {100, 300}}}};
-const GradientPieces kWholePieces{{{0, 100}, {100, 300}}};
+const LayerGradients kWholeParts{{{0, 100}, {100, 300}}};
 
 float WholeGradient(int worker, int64_t step, int64_t i) {
   return static_cast<float>((worker * 7 + step * 3 + i * i) % 9 - 4);
@@ -51,8 +51,8 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
     ExchangeSpec spec;
     spec.layout = &kWholeLayout;
     spec.strategy = strategy.get();
-    spec.pieces = kWholePieces;
-    spec.actors = {strategy->Place(kWorkers), kWholeSize, strategy->Buckets(kWholePieces)};
+    spec.layer_gradients = kWholeParts;
+    spec.actors = {strategy->Place(kWorkers), kWholeSize, strategy->Buckets(kWholeParts)};
     spec.actors.compress = MakeCompress(GetParam().compress);
     // The share of a gradient is 1/4 of this.
     spec.solver = MakeSolver("{name: sgd, lr: 4, momentum: 0, weight_decay: 0}");
@@ -90,7 +90,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
         exchange.gradients().data[i] = WholeGradient(rank, step, i);
       // A step takes longer than word of a boundary.
       std::this_thread::sleep_for(std::chrono::microseconds(300));
-      for (const Range& piece : kWholePieces.ranges) exchange.Ready(piece);
+      for (const Range& slice : kWholeParts.ranges) exchange.Ready(slice);
       exchange.End({.samples = 10, .loss_sum = 1});
     }
   }
@@ -169,8 +169,8 @@ TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
     ExchangeSpec spec;
     spec.layout = &kWholeLayout;
     spec.strategy = strategy.get();
-    spec.pieces = kWholePieces;
-    spec.actors = {strategy->Place(2), kWholeSize, strategy->Buckets(kWholePieces)};
+    spec.layer_gradients = kWholeParts;
+    spec.actors = {strategy->Place(2), kWholeSize, strategy->Buckets(kWholeParts)};
     spec.actors.compress = MakeCompress("{name: topk, density: 0.1}");
     spec.solver = MakeSolver("{name: sgd}");
     spec.rule = {.epoch_samples = 100, .batch = 10, .last_samples = 100};

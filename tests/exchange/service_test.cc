@@ -66,7 +66,7 @@ TEST(ServiceDeathTest, AMessageThatNobodyHandlesStopsTheProgram) {
   service.On<control::Ask>([](const control::Ask&, Rank) {});
   service.Send(2, control::Hold{});
   EXPECT_DEATH(service.Deliver(EnvelopeOf(mailbox)),
-               "rank 2 got a message of kind 102 from rank 2, which nobody handles");
+               "rank 2 got a message of kind 102 from rank 2, which has no handler");
 }
 
 TEST(ServiceDeathTest, AMessageThatIsTooShortStopsTheProgram) {

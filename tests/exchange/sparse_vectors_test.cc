@@ -39,14 +39,14 @@ class FiveVectors : public Actor {
 struct Sent : public EffectTarget {
   void StartStep() override {}
   void EndStep(HostedActor&, const StepOutcome&) override {}
-  void Send(HostedActor&, SendEffect&, std::optional<Piece> piece) override {
-    pieces.push_back(*piece);
+  void Send(HostedActor&, SendEffect&, std::optional<VectorSlice> slice) override {
+    slices.push_back(*slice);
   }
-  void StartSum(HostedActor&, Range, Piece, int64_t) override {}
+  void StartSum(HostedActor&, Range, VectorSlice, int64_t) override {}
   void StartDenseSum(Range) override {}
   void StartRoundedSum(HostedActor&, Range) override {}
   void EndSum(const Reduced&) override {}
-  std::vector<Piece> pieces;
+  std::vector<VectorSlice> slices;
 };
 
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
@@ -55,13 +55,13 @@ std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
   return bits;
 }
 
-std::vector<float> Values(const Piece& piece) {
-  if (!piece.sparse()) {
-    return {piece.At(piece.range.begin), piece.At(piece.range.begin) + piece.range.size()};
+std::vector<float> Values(const VectorSlice& slice) {
+  if (!slice.sparse()) {
+    return {slice.At(slice.range.begin), slice.At(slice.range.begin) + slice.range.size()};
   }
-  std::vector<float> values(static_cast<size_t>(piece.range.size()));
-  for (int64_t i = 0; i < piece.entries; ++i) {
-    values[piece.positions()[i] - piece.range.begin] = piece.values()[i];
+  std::vector<float> values(static_cast<size_t>(slice.range.size()));
+  for (int64_t i = 0; i < slice.entries; ++i) {
+    values[slice.positions()[i] - slice.range.begin] = slice.values()[i];
   }
   return values;
 }
@@ -79,7 +79,7 @@ std::vector<float> Normal(uint64_t stream) {
 ExchangeSpec SpecWith(const std::string& compress, bool ghost) {
   ExchangeSpec spec{.layout = &kSparseLayout};
   spec.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9}");
-  spec.pieces = {{{0, 100}, {100, 400'000}, {400'000, kN}}};
+  spec.layer_gradients = {{{0, 100}, {100, 400'000}, {400'000, kN}}};
   spec.actors.buckets = {{0, kN}};
   spec.actors.compress = MakeCompress(compress);
   spec.rule = {.epoch_samples = 1000, .batch = 10, .last_samples = 1000};
@@ -95,16 +95,16 @@ struct Host {
   void Set(VectorId vector, const std::vector<float>& values) {
     std::copy(values.begin(), values.end(), actor.vectors.Overwrite(vector));
   }
-  void Do(Effect effect, std::optional<Piece> arrived = {}) {
+  void Do(Effect effect, std::optional<VectorSlice> arrived = {}) {
     queue.Push(actor, std::move(effect), arrived);
     while (queue.RunSlice()) {
     }
   }
-  Piece Send(VectorId vector, Range range = {}) {
+  VectorSlice Send(VectorId vector, Range range = {}) {
     Do(SendEffect{0, {}, {vector, range}});
-    return target.pieces.back();
+    return target.slices.back();
   }
-  Piece Get(VectorId vector) { return actor.vectors.Get(vector); }
+  VectorSlice Get(VectorId vector) { return actor.vectors.Get(vector); }
 
   const ExchangeSpec spec;
   BlobPools pools;
@@ -123,7 +123,7 @@ TEST_P(EveryCompressor, SentAndKeptAreWhatWasAccumulatedToTheBit) {
       const std::vector<float> all = Normal(1);
       host.Set(kA, all);
       host.Do(CompressEffect{kB, kA, density});
-      const Piece out = host.Get(kB);
+      const VectorSlice out = host.Get(kB);
       const std::vector<float> sent = Values(out), kept = Values(host.Get(kA));
       for (int64_t i = 0; i < kN; ++i) {
         const bool moved = sent[i] != 0;
@@ -191,7 +191,7 @@ TEST(Compress, SomebodysVersionOfTheResidualStaysAsItWas) {
   Host host("topk");
   const std::vector<float> all = Normal(1);
   host.Set(kA, all);
-  const Piece held = host.Get(kA);
+  const VectorSlice held = host.Get(kA);
   host.Do(CompressEffect{kB, kA, 0.01});
   EXPECT_EQ(BitsOf(Values(held)), BitsOf(all));
   EXPECT_NE(BitsOf(Values(host.Get(kA))), BitsOf(all));
@@ -267,7 +267,8 @@ TEST_F(SparseSourceTest, AddScattersIntoADenseVector) {
   const std::vector<float> before = Normal(9);
   for (const double factor : {1.0, 0.5}) {
     host_.Set(kC, before);
-    const Piece held = factor == 1 ? Piece() : host_.Get(kC);  // in place, and as a next version
+    const VectorSlice held =
+        factor == 1 ? VectorSlice() : host_.Get(kC);  // in place, and as a next version
     host_.Do(AddEffect{kC, kB, factor});
     const std::vector<float> sum = Values(host_.Get(kC));
     for (int64_t i = 0; i < kN; ++i) {
@@ -282,7 +283,7 @@ TEST_F(SparseSourceTest, ASumOfSparseOnesIsSparseWhileThatIsSmaller) {
   EXPECT_EQ(BitsOf(Values(host_.Get(kC))), BitsOf(out_));
   std::vector<float> expected = out_;
   for (int more = 0; more < 8; ++more) {
-    const Piece before = host_.Get(kC);
+    const VectorSlice before = host_.Get(kC);
     host_.Set(kA, Normal(20 + static_cast<uint64_t>(more)));
     host_.Do(CompressEffect{kB, kA, 0.1});
     const std::vector<float> added = Values(host_.Get(kB));
@@ -397,7 +398,7 @@ TEST(SparseMessages, PartsHaveTheEntriesOfTheirRange) {
   const std::vector<float> all = Values(host.Get(kB));
   int64_t entries = 0;
   for (const Range range : {Range{0, 3}, Range{3, 100'000}, Range{100'000, kN}}) {
-    const Piece part = host.Send(kB, range);
+    const VectorSlice part = host.Send(kB, range);
     EXPECT_TRUE(part.sparse());
     EXPECT_EQ(BitsOf(Values(part)), BitsOf({all.begin() + range.begin, all.begin() + range.end}));
     EXPECT_EQ(part.bytes(), 8 * part.entries);
@@ -412,7 +413,7 @@ TEST(SparseMessages, GoesOutAsDenseWhereThatIsNoLarger) {
   std::fill_n(values.begin(), kN / 4, 1.0f);
   host.Set(kA, values);
   host.Do(CompressEffect{kB, kA, 0.25});
-  const Piece first = host.Send(kB, {0, kN / 2}), last = host.Send(kB, {kN / 2 - 1, kN});
+  const VectorSlice first = host.Send(kB, {0, kN / 2}), last = host.Send(kB, {kN / 2 - 1, kN});
   EXPECT_FALSE(first.sparse());  // half of its elements: as many bytes
   EXPECT_EQ(first.bytes(), 4 * kN / 2);
   const std::vector<float> all = Values(host.Get(kB));

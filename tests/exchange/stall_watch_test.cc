@@ -23,7 +23,7 @@ class StallWatchTest : public testing::Test {
         world_(2),
         transport_(world_.Connect(0)),
         other_(world_.Connect(1)),
-        parts_(inputs_.spec, 0, SeamsOver(*transport_, inputs_.spec, clock_, pools_)),
+        parts_(inputs_.spec, 0, DependenciesOver(*transport_, inputs_.spec, clock_, pools_)),
         watch_(parts_.driver, inputs_.spec.actors.placement, clock_, 10 * kSecond,
                [] { return false; }) {}
 

@@ -1,4 +1,4 @@
-#include "framework/exchange/sum_times.h"
+#include "framework/exchange/all_reduce_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,9 +20,9 @@ using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 
 // One channel: the second was asked for while the first was under way, the third behind it.
-TEST(SumTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {
+TEST(AllReduceTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {
   HandClock clock;
-  SumTimes times(&clock, nullptr);
+  AllReduceTimes times(&clock, nullptr);
   const auto at = [&](double seconds) { clock.now = FromSeconds(seconds); };
   at(1), times.Asked();
   at(2), times.Asked();
@@ -34,25 +34,25 @@ TEST(SumTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {
   EXPECT_THAT(times.steps().front(), ElementsAre(DoubleEq(3), DoubleEq(1), DoubleEq(0.5)));
 }
 
-TEST(SumTimes, RemembersTheLastSteps) {
+TEST(AllReduceTimes, RemembersTheLastSteps) {
   HandClock clock;
-  SumTimes times(&clock, nullptr);
+  AllReduceTimes times(&clock, nullptr);
   for (int step = 0; step < 40; ++step) {
     times.Asked();
     clock.now += FromSeconds(step);
     times.Done(true);
   }
-  ASSERT_EQ(times.steps().size(), SumTimes::kSteps);
-  EXPECT_THAT(times.steps().front(), ElementsAre(40 - SumTimes::kSteps));
+  ASSERT_EQ(times.steps().size(), AllReduceTimes::kSteps);
+  EXPECT_THAT(times.steps().front(), ElementsAre(40 - AllReduceTimes::kSteps));
   times.Clear();
   EXPECT_TRUE(times.steps().empty());
 }
 
 // Each with its bucket, in the plan's order; the next step begins with the first one again.
-TEST(SumTimes, ATimelineHasALaneOfThem) {
+TEST(AllReduceTimes, ATimelineHasALaneOfThem) {
   HandClock clock;
   RankTimeline timeline;
-  SumTimes times(&clock, &timeline);
+  AllReduceTimes times(&clock, &timeline);
   for (int step = 0; step < 2; ++step) {
     times.Asked(), times.Asked();
     clock.now += 3000, times.Done(false);

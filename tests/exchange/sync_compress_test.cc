@@ -293,12 +293,12 @@ TEST(SyncCompress, ANaNOfOneRankEndsTheStepOfAll) {
       ThreadedExchange exchange(transport, inputs.spec, 0);
       EXPECT_TRUE(RunStep(exchange, transport.rank(), 0).finite);
       exchange.Begin(10);
-      for (const Range& piece : kPieces.ranges) {
-        for (int64_t i = piece.begin; i < piece.end; ++i) {
+      for (const Range& slice : kPieces.ranges) {
+        for (int64_t i = slice.begin; i < slice.end; ++i) {
           exchange.gradients().data[i] = Gradient(transport.rank(), 1, i);
         }
-        if (transport.rank() == 1 && piece.begin == 701) exchange.gradients().data[800] = bad;
-        exchange.Ready(piece);
+        if (transport.rank() == 1 && slice.begin == 701) exchange.gradients().data[800] = bad;
+        exchange.Ready(slice);
       }
       EXPECT_FALSE(exchange.End({.samples = 10, .loss_sum = 1}).finite);
     });

@@ -19,8 +19,8 @@ ActorVectors MakeVectors(BlobPools& pools) {
 }
 
 std::vector<float> ValuesOf(ActorVectors& vectors, VectorId vector) {
-  const Piece piece = vectors.Get(vector);
-  return {piece.At(kAll.begin), piece.At(kAll.begin) + kAll.size()};
+  const VectorSlice slice = vectors.Get(vector);
+  return {slice.At(kAll.begin), slice.At(kAll.begin) + kAll.size()};
 }
 
 void Fill(ActorVectors& vectors, VectorId vector, float first) {
@@ -50,7 +50,7 @@ TEST(ActorVectors, ASharedVersionStaysAsItWas) {
   BlobPools pools;
   ActorVectors vectors = MakeVectors(pools);
   Fill(vectors, 0, 0);
-  const Piece held = vectors.Get(0);
+  const VectorSlice held = vectors.Get(0);
   Raise(vectors, 0, {18, 20});
   Raise(vectors, 0, {10, 12});  // out of order; the middle is not written at all
   EXPECT_EQ(held.At(10)[0], 0);
@@ -61,7 +61,7 @@ TEST(ActorVectors, WritingASliceTwiceStartsFromWhatTheFirstLeft) {
   BlobPools pools;
   ActorVectors vectors = MakeVectors(pools);
   Fill(vectors, 0, 0);
-  const Piece held = vectors.Get(0);
+  const VectorSlice held = vectors.Get(0);
   Raise(vectors, 0, {10, 20});
   Raise(vectors, 0, {15, 17});
   EXPECT_EQ(ValuesOf(vectors, 0),
@@ -81,7 +81,7 @@ TEST(ActorVectors, OverwritingLeavesTheVersionOnItsWayAlone) {
   BlobPools pools;
   ActorVectors vectors = MakeVectors(pools);
   Fill(vectors, 2, 1);
-  const Piece sent = vectors.Get(2, {12, 15});
+  const VectorSlice sent = vectors.Get(2, {12, 15});
   Fill(vectors, 2, 50);
   EXPECT_EQ(std::vector<float>(sent.At(12), sent.At(12) + 3), (std::vector<float>{3, 4, 5}));
 }

@@ -37,9 +37,9 @@ void WithWindows(int ranks, Body body) {
 }
 
 // Dense, a part of it, sparse, none at all, and one that lies in ordinary memory.
-std::vector<Piece> PiecesOf(BlobPools& pools) {
-  const Piece whole{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
-  Piece sparse{pools.NewToSend(kElements), 0, {0, kElements}, 40, 50};
+std::vector<VectorSlice> LayerGradientsOf(BlobPools& pools) {
+  const VectorSlice whole{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
+  VectorSlice sparse{pools.NewToSend(kElements), 0, {0, kElements}, 40, 50};
   float* const memory = sparse.blob.MutableF32();
   for (int i = 0; i < 40; ++i) {
     reinterpret_cast<int32_t*>(memory)[i] = 70 * i;
@@ -52,7 +52,7 @@ std::vector<Piece> PiecesOf(BlobPools& pools) {
           {Counting(pools.New(200)), 0, {0, 200}}};
 }
 
-void ExpectSame(const Piece& got, const Piece& sent) {
+void ExpectSame(const VectorSlice& got, const VectorSlice& sent) {
   EXPECT_EQ(got.range, sent.range);
   ASSERT_EQ(got.entries, sent.entries);
   if (!sent.sparse()) {
@@ -68,29 +68,29 @@ void ExpectSame(const Piece& got, const Piece& sent) {
 TEST(WindowChannel, MessagesComeAsWithoutOneAndInOrder) {
   constexpr int kRounds = 20;
   WithWindows(3, [](Transport& transport, TransportChannel& channel, BlobPools& pools) {
-    const std::vector<Piece> pieces = PiecesOf(pools);  // equal on every rank
+    const std::vector<VectorSlice> slices = LayerGradientsOf(pools);  // equal on every rank
     if (transport.rank() > 0) {
-      for (int i = 0; i < kRounds * static_cast<int>(pieces.size() + 1); ++i) {
-        const size_t piece = static_cast<size_t>(i) % (pieces.size() + 1);
+      for (int i = 0; i < kRounds * static_cast<int>(slices.size() + 1); ++i) {
+        const size_t slice = static_cast<size_t>(i) % (slices.size() + 1);
         Envelope envelope{.message = {.kind = i}};
-        if (piece < pieces.size()) envelope.piece = pieces[piece];
+        if (slice < slices.size()) envelope.slice = slices[slice];
         channel.Send(0, std::move(envelope));
       }
       FinishSending(transport, channel);
       int64_t lent = 0;
-      for (size_t i = 0; i + 1 < pieces.size(); ++i) lent += pieces[i].bytes();
+      for (size_t i = 0; i + 1 < slices.size(); ++i) lent += slices[i].bytes();
       EXPECT_EQ(channel.traffic().bytes_lent, kRounds * lent) << "not the one in ordinary memory";
       return;
     }
     std::vector<int> next(3, 0);
-    for (int i = 0; i < 2 * kRounds * static_cast<int>(pieces.size() + 1); ++i) {
+    for (int i = 0; i < 2 * kRounds * static_cast<int>(slices.size() + 1); ++i) {
       const Envelope envelope = NextEnvelope(channel);
       EXPECT_EQ(envelope.message.kind, next[envelope.from_rank]);
-      const size_t piece = static_cast<size_t>(next[envelope.from_rank]++) % (pieces.size() + 1);
-      ASSERT_EQ(envelope.piece.has_value(), piece < pieces.size());
-      if (!envelope.piece) continue;
-      ExpectSame(*envelope.piece, pieces[piece]);
-      EXPECT_EQ(envelope.piece->blob.shared(), piece + 1 < pieces.size()) << "read where it lies";
+      const size_t slice = static_cast<size_t>(next[envelope.from_rank]++) % (slices.size() + 1);
+      ASSERT_EQ(envelope.slice.has_value(), slice < slices.size());
+      if (!envelope.slice) continue;
+      ExpectSame(*envelope.slice, slices[slice]);
+      EXPECT_EQ(envelope.slice->blob.shared(), slice + 1 < slices.size()) << "read where it lies";
     }
     FinishSending(transport, channel);
   });
@@ -106,16 +106,16 @@ TEST(WindowChannel, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
       transport.Barrier();  // the other has looked
       kept.erase(kept.begin());
       transport.Barrier();  // one is given back
-      EXPECT_EQ(*kept[0].piece->At(7), 7);
+      EXPECT_EQ(*kept[0].slice->At(7), 7);
       transport.Barrier();
-      EXPECT_EQ(*kept[0].piece->At(7), 7);
+      EXPECT_EQ(*kept[0].slice->At(7), 7);
       return;
     }
     std::vector<const float*> memory;
     for (int i = 0; i < 2; ++i) {
-      const Piece piece{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
-      memory.push_back(piece.blob.f32());
-      channel.Send(0, {.piece = piece});
+      const VectorSlice slice{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
+      memory.push_back(slice.blob.f32());
+      channel.Send(0, {.slice = slice});
     }
     transport.Barrier();
     Blob third = pools.NewToSend(kElements);
@@ -144,8 +144,8 @@ std::vector<bool> WindowsOf(const std::string& name, const std::vector<int>& nod
     inputs.spec.window = window;
     const WallClock clock;
     BlobPools pools;
-    const RankSeams seams = SeamsOver(transport, inputs.spec, clock, pools);
-    has[transport.rank()] = seams.window != nullptr;
+    const RankDependencies dependencies = DependenciesOver(transport, inputs.spec, clock, pools);
+    has[transport.rank()] = dependencies.window != nullptr;
   });
   return {has.begin(), has.end()};
 }

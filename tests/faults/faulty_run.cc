@@ -128,8 +128,8 @@ SimulationSetup FaultyRun::Setup() const {
   spec.solver = MakeSolver("{name: sgd, lr: 1, momentum: 0, weight_decay: 0}");
   spec.layout = &kLayout;
   spec.strategy = strategy_.get();
-  spec.pieces = {{{0, kSize / 3}, {kSize / 3, kSize}}};
-  spec.actors = {strategy_->Place(workers_), kSize, strategy_->Buckets(spec.pieces)};
+  spec.layer_gradients = {{{0, kSize / 3}, {kSize / 3, kSize}}};
+  spec.actors = {strategy_->Place(workers_), kSize, strategy_->Buckets(spec.layer_gradients)};
   spec.actors.compress = MakeCompress(compress_);
   if (name_ == "inhad") {
     for (int worker = 0; worker < workers_; ++worker)

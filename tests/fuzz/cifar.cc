@@ -12,15 +12,15 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kClasses = 10;
 
-CifarFacts SmallFacts() {
-  CifarFacts facts;
-  facts.name = "small";
-  facts.images = {Shape{3, 2, 2}, kClasses, 0.5f, 0.25f};
-  facts.label_classes = {20, kClasses};
-  facts.batches = {{"train.bin", Split::kTrain, 3}, {"test.bin", Split::kTest, 2}};
-  facts.folder = "small-batches";
-  facts.archive = {"small.tar.gz", {}, "", 0};
-  return facts;
+CifarInfo SmallInfo() {
+  CifarInfo info;
+  info.name = "small";
+  info.images = {Shape{3, 2, 2}, kClasses, 0.5f, 0.25f};
+  info.label_classes = {20, kClasses};
+  info.batches = {{"train.bin", Split::kTrain, 3}, {"test.bin", Split::kTest, 2}};
+  info.folder = "small-batches";
+  info.archive = {"small.tar.gz", {}, "", 0};
+  return info;
 }
 
 fs::path MakeFolder(const std::string& name) {
@@ -43,7 +43,7 @@ bool Cifar(std::string_view input) {
   // A folder for each kind, since loose files go before archives.
   static const fs::path loose = MakeFolder("loose"), plain = MakeFolder("plain"),
                         packed = MakeFolder("packed");
-  static const CifarSource source(SmallFacts());
+  static const CifarSource source(SmallInfo());
   InputReader in(input);
   const uint8_t choice = in.Byte() % 4;
   if (choice == 0) {

@@ -26,13 +26,13 @@ void CheckText(const ParallelText& text) {
 }
 
 void CheckSet(const ParallelText& text) {
-  TextFacts facts;
-  facts.source = Vocabulary::Of(text.source, 1);
-  facts.target = Vocabulary::Of(text.target, 1);
-  const std::string written = facts.ToText();
-  Require(ReadAgain([&] { return TextFactsFromText(written, "again").ToText(); }) == written,
+  TextInfo info;
+  info.source = Vocabulary::Of(text.source, 1);
+  info.target = Vocabulary::Of(text.target, 1);
+  const std::string written = info.ToText();
+  Require(ReadAgain([&] { return TextInfoFromText(written, "again").ToText(); }) == written,
           "another vocabulary was read");
-  const SentencePairs pairs(facts, {text, text, {}});
+  const SentencePairs pairs(info, {text, text, {}});
   const std::vector<int64_t> all = {0, pairs.size(Split::kTrain) - 1};
   Batch batch(pairs.fields(), 2);
   batch.Resize(2);

@@ -1,5 +1,5 @@
 // JPEG and PNG files, decoded to several shapes; and what a checkpoint says of its images.
-#include "framework/data/images/picture.h"
+#include "framework/data/images/image_file.h"
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace dtrain::fuzz {
 namespace {
 
-void Facts(std::string_view text) {
+void Info(std::string_view text) {
   const ImageSetSpec spec = ImageSetSpecFromText(std::string(text), "facts");
   const std::string written = ToText(spec);
   Require(ToText(ImageSetSpecFromText(written, "again")) == written,
@@ -20,16 +20,16 @@ void Facts(std::string_view text) {
 void Decode(std::string_view file, const Shape& shape, Fit fit, Orientation orientation) {
   const auto count = static_cast<size_t>(shape.count());
   std::vector<uint8_t> image(count);
-  DecodePicture(file, "picture", shape, fit, orientation, image.data());
+  DecodeImage(file, "image", shape, fit, orientation, image.data());
 }
 
-// The first byte: facts, or the shape of a picture, how it comes to it, and whether it is turned.
-bool Picture(std::string_view input) {
+// The first byte: facts, or the shape of an image, how it comes to it, and whether it is turned.
+bool Image(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();
   const std::string_view rest = in.Rest();
   return Accepts(ExitCode::kData, [&] {
-    if ((choice & 128) != 0) return Facts(rest);
+    if ((choice & 128) != 0) return Info(rest);
     const Shape shape = {(choice & 1) != 0 ? 3 : 1, (choice & 2) != 0 ? 5 : 8,
                          (choice & 4) != 0 ? 3 : 8};
     const auto orientation = (choice & 64) != 0 ? Orientation::kIgnore : Orientation::kExif;
@@ -37,7 +37,7 @@ bool Picture(std::string_view input) {
   });
 }
 
-DTRAIN_FUZZ_TARGET("picture", Picture);
+DTRAIN_FUZZ_TARGET("image", Image);
 
 }  // namespace
 }  // namespace dtrain::fuzz

@@ -13,21 +13,21 @@ void CheckVocabulary(const Vocabulary& vocabulary) {
   }
 }
 
-bool Facts(std::string_view input) {
+bool Info(std::string_view input) {
   const std::string text(input);
   return Accepts(ExitCode::kData, [&] {
-    const TextFacts facts = TextFactsFromText(text, "checkpoint");
-    Require(facts.ToText() == text, "another text was read again");
-    CheckVocabulary(facts.source);
-    CheckVocabulary(facts.target);
+    const TextInfo info = TextInfoFromText(text, "checkpoint");
+    Require(info.ToText() == text, "another text was read again");
+    CheckVocabulary(info.source);
+    CheckVocabulary(info.target);
     if (FindInvalidUtf8(input)) return;
-    const auto words = Tokenizer(facts.source_language, facts.escaped).Split(input);
-    facts.source.WordsOf(facts.source.NumbersOf(words));
+    const auto words = Tokenizer(info.source_language, info.escaped).Split(input);
+    info.source.WordsOf(info.source.NumbersOf(words));
     JoinWords(words);
   });
 }
 
-DTRAIN_FUZZ_TARGET("vocabulary", Facts);
+DTRAIN_FUZZ_TARGET("vocabulary", Info);
 
 }  // namespace
 }  // namespace dtrain::fuzz

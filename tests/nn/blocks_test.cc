@@ -1,4 +1,4 @@
-// Blocks of a model file: what they stand for, and what is said of mistakes.
+// Blocks of a model file: what they stand for, and what is said of errors.
 #include "framework/nn/blocks.h"
 
 #include <gmock/gmock.h>

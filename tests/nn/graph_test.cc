@@ -66,8 +66,8 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
 }
 
 // What is wrong with a layer is told once; nobody goes on with it each time that it is read.
-TEST(Graph, ALayerWithAMistakeIsNotSetUp) {
-  const auto mistakes = [](const std::string& layers) -> std::string {
+TEST(Graph, ALayerWithAErrorIsNotSetUp) {
+  const auto errors = [](const std::string& layers) -> std::string {
     try {
       Graph::FromText("name: m\nsample: [4]\n" + layers, "m.yaml", {});
     } catch (const ConfigError& error) {
@@ -75,14 +75,13 @@ TEST(Graph, ALayerWithAMistakeIsNotSetUp) {
     }
     return "none";
   };
-  EXPECT_THAT(mistakes("layers: [{name: a, type: \xff}, {name: b, type: relu, input: data}]"),
+  EXPECT_THAT(errors("layers: [{name: a, type: \xff}, {name: b, type: relu, input: data}]"),
               AllOf(HasSubstr("this is no text"), HasSubstr("1 error;")));
-  EXPECT_THAT(mistakes("layers: [relu, {name: b, type: relu, input: data}]"),
-              HasSubstr("1 error;"));
-  EXPECT_THAT(mistakes("layers: [{name: a, type: relu, input: data}, {name: b}, {"),
+  EXPECT_THAT(errors("layers: [relu, {name: b, type: relu, input: data}]"), HasSubstr("1 error;"));
+  EXPECT_THAT(errors("layers: [{name: a, type: relu, input: data}, {name: b}, {"),
               AllOf(HasSubstr("not valid YAML"), HasSubstr("1 error;")));
-  EXPECT_THAT(mistakes("blocks:\n  twice:\n    layers: [{name: sum, type: eltwise, input: input}]\n"
-                       "layers: [{name: a, block: twice}, {name: b, block: twice, input: data}]"),
+  EXPECT_THAT(errors("blocks:\n  twice:\n    layers: [{name: sum, type: eltwise, input: input}]\n"
+                     "layers: [{name: a, block: twice}, {name: b, block: twice, input: data}]"),
               AllOf(HasSubstr("eltwise takes 2 inputs or more, not 1"), HasSubstr("1 error;")));
 }
 
@@ -213,7 +212,7 @@ TEST(Graph, ShapesThatDoNotFitNameTheLayerAndTheShapes) {
       AllOf(HasSubstr("m.yaml:3:"), HasSubstr("layer 'c' (convolution)"), HasSubstr("28, 28")));
 }
 
-TEST(Graph, AllMistakesAreReportedAtOnce) {
+TEST(Graph, AllErrorsAreReportedAtOnce) {
   const std::string message = ErrorOf(
       "  - {name: a, type: rellu}\n"
       "  - {name: b, type: convolution, outputs: 0, kernel: 5, input: data}\n"
@@ -233,15 +232,15 @@ TEST(Graph, DescribeNamesEveryLayer) {
                     HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
 }
 
-// A mistake is told once, where it is, and the others beside it.
-TEST(Graph, NoMistakeFollowsFromAnotherOne) {
+// An error is told once, where it is, and the others beside it.
+TEST(Graph, NoErrorFollowsFromAnotherOne) {
   EXPECT_THAT(ErrorOf("  - {name: a, type: convolutoin, outputs: 3}\n"
                       "  - {name: b, type: relu, input: a}\n"
                       "  - {name: c, type: relu}\n"),
               AllOf(HasSubstr("convolutoin"), HasSubstr("1 error;")));
 }
 
-TEST(Graph, AShapeThatDoesNotFitHidesNoOtherMistake) {
+TEST(Graph, AShapeThatDoesNotFitHidesNoOtherError) {
   const std::string error = ErrorOf(
       "  - {name: a, type: convolution, outputs: 3, kernel: 50}\n"
       "  - {name: b, type: relu, input: a}\n"

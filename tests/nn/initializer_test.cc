@@ -101,7 +101,7 @@ TEST(Initializer, IsReadByNameOrAsASection) {
 TEST(Initializer, GaussianWantsADeviation) {
   try {
     Read("gaussian");
-    FAIL() << "no mistake found";
+    FAIL() << "no error found";
   } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(), HasSubstr("gaussian needs a standard deviation above 0 in 'value'"));
   }

@@ -377,7 +377,7 @@ TEST(Net, SteadyStepsAllocateNothing) {
   EXPECT_EQ(mallinfo2().hblkhd, mapped);
 }
 
-TEST(Net, ALayerThatReachesNoLossIsAMistake) {
+TEST(Net, ALayerThatReachesNoLossIsAError) {
   const Graph graph = Graph::FromText(
       "name: m\nlayers:\n  - {name: lost, type: inner_product, outputs: 2}\n"
       "  - {name: fc, type: inner_product, outputs: 3, input: data}\n"

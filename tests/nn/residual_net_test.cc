@@ -111,7 +111,7 @@ struct ResidualModel {
     graph.InitializeState(state.data());
   }
 
-  // Batch norm's weights and running statistics start at constants, which hide mistakes.
+  // Batch norm's weights and running statistics start at constants, which hide errors.
   void Disturb() {
     const Random random(13, Purpose::kSelfTest);
     for (size_t i = 0; i < weights.size(); ++i) weights[i] += 0.05f * random.Normal(i);

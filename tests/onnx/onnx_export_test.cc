@@ -45,7 +45,7 @@ StoredWeights SmallModel() {
   return stored;
 }
 
-TEST(OnnxExport, MetadataSaysHowPicturesBecomeInputsAndAnswersNames) {
+TEST(OnnxExport, MetadataSaysHowImagesBecomeInputsAndAnswersNames) {
   const OnnxGraph graph = OnnxOf(SmallModel(), "c.h5").at(0);
   const auto& metadata = graph.metadata;
   EXPECT_EQ(json::parse(metadata.at("mean")), json({0.25, 0.5}));

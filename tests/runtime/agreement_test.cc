@@ -33,7 +33,7 @@ TEST(LineDiff, EndsAfterTheMost) {
   EXPECT_EQ(LineDiff("a\nb\nc\n", "x\ny\nz\n", 1), "  - a\n  + x\n  ...\n");
 }
 
-TEST(Agreement, EqualFactsPass) {
+TEST(Agreement, EqualInfoPass) {
   LocalWorld::Run(3, [](Transport& transport) {
     CheckAgreement(transport, {{"config", "a\nb"}, {"data set", ""}});
   });

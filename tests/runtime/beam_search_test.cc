@@ -12,7 +12,7 @@ namespace dtrain {
 namespace {
 
 // P(next word) as a function of the sentence and of all words before: nobody's state but the
-// caller's parents decides, so a mistake in following them shows.
+// caller's parents decides, so an error in following them shows.
 class HashedDecoder : public StepDecoder {
  public:
   HashedDecoder(std::vector<int64_t> sentences, int64_t words)

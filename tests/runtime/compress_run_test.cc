@@ -320,14 +320,16 @@ TEST_F(CompressRunTest, DgcSaysWhatItTakesOverFromTheSolver) {
 
 // Two layers whose sums take a second each, and both together a second and a half.
 TEST_F(CompressRunTest, WorkersThatClipArePlannedToSendBehindTheBackwardPass) {
-  GradientPieces pieces{{{0, 100}, {100, 200}}};
-  pieces.ready = {1, 2};
-  pieces.reduce_seconds = [](int64_t bytes) { return 0.5 + static_cast<double>(bytes) / 800; };
+  LayerGradients layer_gradients{{{0, 100}, {100, 200}}};
+  layer_gradients.ready = {1, 2};
+  layer_gradients.reduce_seconds = [](int64_t bytes) {
+    return 0.5 + static_cast<double>(bytes) / 800;
+  };
   const auto plan = [&](const std::string& solver) {
     ExecutionPlan decided;
     DecideBuckets(Config("run", {"strategy={name: mgwfbp}", "compress={name: dgc, scope: layer}",
                                  "cluster.workers=2", "solver=" + solver}),
-                  pieces, decided);
+                  layer_gradients, decided);
     return decided;
   };
   const ExecutionPlan overlaps = plan("{name: sgd}"), waits = plan("{name: sgd, clip_norm: 1}");

@@ -23,7 +23,7 @@ RankStatus StatusOf(int rank, std::optional<int> exit_code = std::nullopt,
 }
 
 void ExpectVerdict(const JobEnd& end, int exit_code, const std::string& line, bool rank_lost) {
-  const Verdict verdict = Judge(end);
+  const Verdict verdict = ClassifyExit(end);
   EXPECT_EQ(verdict.exit_code, exit_code);
   EXPECT_EQ(verdict.line, line);
   EXPECT_EQ(verdict.rank_lost, rank_lost);
@@ -69,8 +69,10 @@ TEST(JobEnd, StoppedIsReadyToResume) {
   ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0), StatusOf(1)}}, 1,
                 "mpirun ended with exit status 1", false);
   ExpectVerdict({.exit_status = 75}, 75, "stopped after step 0; go on with --resume auto", false);
-  EXPECT_EQ(Judge({.exit_status = 75, .ranks = {StatusOf(0, 75)}}, "--resume auto --output x").line,
-            "stopped after step 815; go on with --resume auto --output x");
+  EXPECT_EQ(
+      ClassifyExit({.exit_status = 75, .ranks = {StatusOf(0, 75)}}, "--resume auto --output x")
+          .line,
+      "stopped after step 815; go on with --resume auto --output x");
 }
 
 TEST(JobEnd, ALossAfterAStopIsNotRestarted) {

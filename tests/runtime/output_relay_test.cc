@@ -81,7 +81,7 @@ TEST(RecordReader, ARecordWithoutAnEndIsGivenUp) {
   EXPECT_EQ(reader.TakeRest(), "");
 }
 
-// mpirun may forward a record in pieces, and another rank's text between them.
+// mpirun may forward a record in layers' gradients, and another rank's text between them.
 TEST(RecordReader, TextWithinARecordIsNotLost) {
   const std::string record = status_line::Encode(kSteps);
   for (size_t cut = 1; cut < record.size(); ++cut) {

@@ -7,7 +7,7 @@
 #include "framework/core/random.h"
 #include "framework/data/images/image_set.h"
 #include "framework/runtime/judge/predictor.h"
-#include "framework/runtime/run/settled_strategy.h"
+#include "framework/runtime/run/auto_strategy.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/run_fixture.h"

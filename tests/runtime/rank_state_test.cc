@@ -35,13 +35,13 @@ class RankStateTest : public RunFixture {
   }
 
   // The newest checkpoint, in a run of this config.
-  RankStart StartIn(const RunConfig& config, const std::string& more_facts = "") const {
+  RankStart StartIn(const RunConfig& config, const std::string& more_info = "") const {
     const std::unique_ptr<Dataset> data = LoadData(config);
     const Graph graph = ReadModel(config, data->fields());
     const std::optional<Checkpoint> checkpoint =
         ResumeFrom(folder_ / "run/checkpoints", "auto", ModelLayoutOf(graph));
     RankCheckpoint here = WorldOf(config, graph, *data, RunTime::kReal);
-    here.actors += more_facts;
+    here.actors += more_info;
     return StartOfRanks(*checkpoint, config, here, true);
   }
 

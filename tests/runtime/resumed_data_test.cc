@@ -14,7 +14,7 @@
 #include "framework/runtime/simulate/simulated_run.h"
 #include "framework/runtime/weights/checkpoint_folder.h"
 #include "framework/runtime/weights/weights_file.h"
-#include "tests/data/picture_files.h"
+#include "tests/data/image_files.h"
 #include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 
@@ -123,14 +123,14 @@ class ResumedData : public RunFixture {
   // Makes the newest checkpoint one of a program that turned no image and hashed no sample.
   void ForgetOrientation() const {
     RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
-      nlohmann::json facts = nlohmann::json::parse(info.images);
-      facts.erase("orientation");
-      info.images = facts.dump();
+      nlohmann::json images = nlohmann::json::parse(info.images);
+      images.erase("orientation");
+      info.images = images.dump();
       info.data_hashes = {};
     });
   }
 
-  ImageSetSpec FactsOfNewest() const {
+  ImageSetSpec InfoOfNewest() const {
     const fs::path file = FindCheckpoint(folder_ / "run");
     return ImageSetSpecFromText(ReadStoredInfo(file).images, "facts");
   }
@@ -236,14 +236,14 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
       WriteTable(Rows());
       WriteImages();
       Resume(simulated, data.config, [] {}, {});
-      const ImageSetSpec measured = FactsOfNewest();
+      const ImageSetSpec measured = InfoOfNewest();
       const Outcome taken =
           Resume(simulated, data.config, data.change, {"checkpoint.other_data=take"});
       EXPECT_EQ(taken.error, "no error");
       EXPECT_THAT(taken.told,
                   AllOf(HasSubstr("samples are normalised as in "), HasSubstr("  samples (")));
-      EXPECT_EQ(FactsOfNewest().mean.values(), measured.mean.values());
-      EXPECT_EQ(FactsOfNewest().deviation.values(), measured.deviation.values());
+      EXPECT_EQ(InfoOfNewest().mean.values(), measured.mean.values());
+      EXPECT_EQ(InfoOfNewest().deviation.values(), measured.deviation.values());
     }
   }
 }
@@ -254,7 +254,7 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
   const auto table = [this](const Keys& keys) { return OfTable(keys); };
   ImageSetSpec before;
   const auto change = [&] {
-    before = FactsOfNewest();
+    before = InfoOfNewest();
     RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) { info.data_hashes = {}; });
     std::vector<Row> rows = Rows();
     rows[0].a = "99";
@@ -265,7 +265,7 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
         Resume(false, table, change, {fmt::format("cluster.workers={}", workers)});
     EXPECT_EQ(again.error, "no error");
     EXPECT_THAT(again.told, HasSubstr("samples are normalised as in "));
-    EXPECT_EQ(FactsOfNewest().mean.values(), before.mean.values());
+    EXPECT_EQ(InfoOfNewest().mean.values(), before.mean.values());
     WriteTable(Rows());
   }
 }
@@ -291,31 +291,31 @@ TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
 }
 
 TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
-  const auto told = [](nlohmann::json facts, const RunConfig& config) {
+  const auto told = [](nlohmann::json images, const RunConfig& config) {
     CheckpointInfo info;
-    info.images = facts.dump();
+    info.images = images.dump();
     ::testing::internal::CaptureStderr();
     CheckTrainedOn(info, "the weights", *LoadData(config), /*tell=*/true);
     return ::testing::internal::GetCapturedStderr();
   };
-  const auto facts_of = [](const RunConfig& config) {
-    return nlohmann::json::parse(ToText(*LoadData(config)->image_facts()));
+  const auto info_of = [](const RunConfig& config) {
+    return nlohmann::json::parse(ToText(*LoadData(config)->image_info()));
   };
   WriteImages();
-  const nlohmann::json facts = facts_of(OfImages());
-  EXPECT_EQ(told(facts, OfImages()), "");
-  nlohmann::json older = facts;
+  const nlohmann::json info = info_of(OfImages());
+  EXPECT_EQ(told(info, OfImages()), "");
+  nlohmann::json older = info;
   older.erase("orientation");
   EXPECT_THAT(told(older, OfImages()),
               AllOf(HasSubstr("the weights was trained on images with orientation: ignore"),
                     HasSubstr("orientation: exif"), Not(HasSubstr("fit:"))));
   EXPECT_THAT(
-      told(facts, OfImages({"data.fit=crop"})),
+      told(info, OfImages({"data.fit=crop"})),
       AllOf(HasSubstr("fit: stretch"), HasSubstr("fit: crop"), Not(HasSubstr("orientation:"))));
-  nlohmann::json not_fitted = facts;
+  nlohmann::json not_fitted = info;
   not_fitted["fit"] = "none";
   EXPECT_EQ(told(not_fitted, OfImages()), "");
-  nlohmann::json digits = facts_of(OfDigits());
+  nlohmann::json digits = info_of(OfDigits());
   digits.erase("orientation");
   EXPECT_EQ(told(digits, OfDigits()), "");
 }

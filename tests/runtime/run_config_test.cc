@@ -156,7 +156,7 @@ TEST(RunConfig, TheHashCoversEverythingButTheOutput) {
   EXPECT_NE(Read(kSmall, {"strategy.fusion_bytes=1"}).config_sha256, hash);
 }
 
-TEST(RunConfig, TenMistakesAtOnce) {
+TEST(RunConfig, TenErrorsAtOnce) {
   const std::string error = ErrorOf(
       "model: lenet55\n"
       "data: {name: minst, root: 5}\n"

@@ -237,7 +237,7 @@ TEST(RunResults, TheFirstEvaluationDecidesByWhatTheRunIsJudged) {
   losses.Note(AtEpoch(1), Split::kTest, {.loss = 3});
   losses.Note(AtEpoch(2), Split::kTest, {.loss = 2, .perplexity = 7});
   EXPECT_EQ(losses.best()->epoch, 2);
-  EXPECT_EQ(losses.best()->measure(), JudgedBy::kLoss);
+  EXPECT_EQ(losses.best()->measure(), Criterion::kLoss);
   RunResults text;
   text.Note(AtEpoch(1), Split::kTest, Sentences(7));
   text.Note(AtEpoch(2), Split::kTest, {.loss = 1});

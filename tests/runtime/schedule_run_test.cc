@@ -150,11 +150,12 @@ TEST_F(ScheduleRunTest, ARunAndASimulationPlanByTheSameTimes) {
   const RunConfig config =
       Config("run", 2, {By(file), "max_steps=1", "batch=48", "cluster.slowdown=[1, 1.5]"});
   Run(config);
-  const GradientPieces pieces = SimulatedRun(config, profile, false).PlannedPieces();
-  EXPECT_EQ(pieces.ready.back(), PlanOf("run").compute_seconds);
-  EXPECT_NEAR(pieces.ready.back(), ready * 1.5 * 24 / 32, 1e-9);
-  EXPECT_NEAR(pieces.ready.front(), 5.1 * 1.5 * 24 / 32, 1e-9);
-  EXPECT_EQ(PredictStep(pieces, PlanOf("run").buckets), PlanOf("run").predicted_seconds);
+  const LayerGradients layer_gradients =
+      SimulatedRun(config, profile, false).PlannedLayerGradients();
+  EXPECT_EQ(layer_gradients.ready.back(), PlanOf("run").compute_seconds);
+  EXPECT_NEAR(layer_gradients.ready.back(), ready * 1.5 * 24 / 32, 1e-9);
+  EXPECT_NEAR(layer_gradients.ready.front(), 5.1 * 1.5 * 24 / 32, 1e-9);
+  EXPECT_EQ(PredictStep(layer_gradients, PlanOf("run").buckets), PlanOf("run").predicted_seconds);
 }
 
 TEST_F(ScheduleRunTest, AProfileOfSomethingElseIsAConfigError) {

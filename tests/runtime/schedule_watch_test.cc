@@ -39,19 +39,19 @@ TEST(ScheduleWatch, TimesOfSumsGoWithWhatTheRunMadeOfThem) {
 // A network that has become slow to start: what was sent by itself is merged.
 TEST(ScheduleWatch, SlowerSumsMakeOtherBuckets) {
   const auto strategy = MakeStrategy("{name: mgwfbp}");
-  GradientPieces pieces{{{0, 100}, {100, 200}, {200, 300}}};
-  pieces.ready = {1, 2, 3};
+  LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 300}}};
+  layer_gradients.ready = {1, 2, 3};
   const ReduceTable idle{{{64, 0.1}, {1200, 0.2}}};
-  pieces.reduce_seconds = ReduceTimeOf(idle);
-  const std::vector<Range> before = strategy->Buckets(pieces);
+  layer_gradients.reduce_seconds = ReduceTimeOf(idle);
+  const std::vector<Range> before = strategy->Buckets(layer_gradients);
   EXPECT_EQ(before.size(), 3U);
-  pieces.reduce_seconds = ReduceTimeOf(AsSeen(idle, before, {5, 5, 5}));
-  EXPECT_EQ(strategy->Buckets(pieces).size(), 1U);
+  layer_gradients.reduce_seconds = ReduceTimeOf(AsSeen(idle, before, {5, 5, 5}));
+  EXPECT_EQ(strategy->Buckets(layer_gradients).size(), 1U);
 }
 
 TEST(ReadyTimes, AreTheMediansOfTheLastSteps) {
-  const GradientPieces pieces{{{0, 10}, {10, 30}, {30, 30}, {30, 40}}};
-  ReadyTimes times(pieces, 3);
+  const LayerGradients layer_gradients{{{0, 10}, {10, 30}, {30, 30}, {30, 40}}};
+  ReadyTimes times(layer_gradients, 3);
   for (int step = 0; step < 5; ++step) {
     times.BeginStep();
     times.Ready({0, 5});

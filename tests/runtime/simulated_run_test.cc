@@ -196,7 +196,7 @@ TEST_F(SimulatedRunTest, MoreServersThanParametersAreRefused) {
   }
 }
 
-// Its sums within a step have no price; a worker alone has none.
+// Its sums within a step have no cost; a worker alone has none.
 TEST_F(SimulatedRunTest, BatchNormOverAllWorkersIsRefused) {
   const fs::path model = folder_ / "normed.yaml";
   std::ofstream(model) << "name: normed\nsample: [1, 28, 28]\nlayers:\n"

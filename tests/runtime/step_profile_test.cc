@@ -26,7 +26,7 @@ int64_t BytesToMeasure(const std::string& compress) {
   int64_t bytes = 0;
   LocalWorld::Run(2, [&](Transport& transport) {
     CountingTransport counting(transport);
-    const auto table = MeasureSumTimes(counting, ExchangeOf(config, graph, plan, rule));
+    const auto table = MeasureAllReduceTimes(counting, ExchangeOf(config, graph, plan, rule));
     ASSERT_TRUE(table.has_value());
     EXPECT_GE(table->entries.back().bytes, graph.weights().size() * 4) << "up to all gradients";
     if (transport.rank() == 0) bytes = counting.of_steps().bytes_sent;

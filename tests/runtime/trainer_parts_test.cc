@@ -81,11 +81,11 @@ TEST(RunPosition, FollowsTheStepsOfAllWorkers) {
 
 TEST(RunPosition, HearsOfAsynchronousSteps) {
   RunPosition position(TwoEpochs(), {});
-  EXPECT_FALSE(position.Hear({}));
-  EXPECT_TRUE(position.Hear({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
+  EXPECT_FALSE(position.UpdateProgress({}));
+  EXPECT_TRUE(position.UpdateProgress({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
   EXPECT_EQ(position.loss(), 2);
-  EXPECT_FALSE(position.Hear({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
-  EXPECT_TRUE(position.Hear({.samples_applied = 24, .samples = 24, .loss_sum = 32}));
+  EXPECT_FALSE(position.UpdateProgress({.samples_applied = 8, .samples = 8, .loss_sum = 16}));
+  EXPECT_TRUE(position.UpdateProgress({.samples_applied = 24, .samples = 24, .loss_sum = 32}));
   EXPECT_EQ(position.loss(), 1);
   EXPECT_EQ(position.now(), (TrainingPosition{1, 3, 24}));
   EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 16 / 20.0);

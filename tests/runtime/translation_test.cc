@@ -130,7 +130,7 @@ TEST_F(TranslationTest, BleuIsOfTheSentencesThatALimitLeaves) {
 TEST_F(TranslationTest, WeightsOfOtherVocabulariesAreRefused) {
   Run(Config("run", 1, {"max_steps=3"}));
   const fs::path latest = FindCheckpoint((folder_ / "run").string());
-  EXPECT_EQ(TextFactsFromText(ReadStoredInfo(latest).text, "c").target.size(), 12);
+  EXPECT_EQ(TextInfoFromText(ReadStoredInfo(latest).text, "c").target.size(), 12);
   fs::remove_all(folder_ / "multi30k");
   WriteToyTranslation(folder_, 400, "x");
   TrainRequest request;

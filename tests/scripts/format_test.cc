@@ -50,7 +50,7 @@ TEST(Format, EverySourceIsAsClangFormatLeavesIt) {
   EXPECT_TRUE(Formatted(paths));
 }
 
-TEST(Format, APlantedMistakeIsSeen) {
+TEST(Format, APlantedErrorIsSeen) {
   const TempFolder folder;
   EXPECT_TRUE(Formatted("--style=Google " + folder.Write("sound.cc", "int a;\n").string()));
   EXPECT_FALSE(Formatted("--style=Google " + folder.Write("loose.cc", "int   a;\n").string()));

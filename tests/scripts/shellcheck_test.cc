@@ -49,7 +49,7 @@ TEST(Shellcheck, AcceptsAll) {
   for (const std::string& script : ShellScripts()) EXPECT_TRUE(Accepts(script)) << script;
 }
 
-TEST(Shellcheck, RefusesAPlantedMistake) {
+TEST(Shellcheck, RefusesAPlantedError) {
   const TempFolder folder;
   const std::string sound = folder.Write("sound.sh", "#!/bin/sh\nrm \"$1\"\n");
   const std::string unquoted = folder.Write("unquoted.sh", "#!/bin/sh\nrm $1\n");

@@ -207,7 +207,7 @@ TEST(ComputeModel, VectorsGoAtMemorySpeed) {
   EXPECT_EQ(ComputeModel(cluster, Times(), 1, 1).VectorTime(4'000'000), kMs);
 }
 
-TEST(ComputeModel, MistakesAreNamed) {
+TEST(ComputeModel, ErrorsAreNamed) {
   ModelProfile profile = Times();
   profile.batch = 0;
   try {

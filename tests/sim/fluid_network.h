@@ -42,7 +42,7 @@ class FluidNetwork {
   static constexpr double kTiny = 1e-6;
   static constexpr int kRanks = 16;
 
-  struct Passage {  // through one card
+  struct Passage {  // through one NIC
     double arrival;
     double left;  // bytes
     double done = kNever;
@@ -58,7 +58,7 @@ class FluidNetwork {
 
     double WeightAt(Passage Message::*side) const { return side == &Message::in ? weight : 1; }
   };
-  struct FluidCard {
+  struct FluidNic {
     double tokens;
     double active = 0;  // weights of the messages it serves
   };
@@ -83,13 +83,13 @@ class FluidNetwork {
     return passage.arrival <= now_ + kTiny && passage.done == kNever;
   }
 
-  // Whether `a` must let `b` pass first: the same card, and of the same pair or first come.
+  // Whether `a` must let `b` pass first: the same NIC, and of the same pair or first come.
   bool Yields(const Message& a, const Message& b, Passage Message::*side) const {
     const bool out = side == &Message::out;
     const bool same_pair = a.from == b.from && a.to == b.to;
-    const bool same_card = out ? a.from == b.from : a.to == b.to;
+    const bool same_nic = out ? a.from == b.from : a.to == b.to;
     const bool fifo = model_.queue == NetworkModel::Queue::kFifo;
-    if (!(fifo ? same_card : same_pair) || !Waits(b.*side)) return false;
+    if (!(fifo ? same_nic : same_pair) || !Waits(b.*side)) return false;
     const double a_came = (a.*side).arrival;
     const double b_came = (b.*side).arrival;
     return b_came < a_came || (b_came == a_came && &b < &a);
@@ -102,21 +102,21 @@ class FluidNetwork {
     });
   }
 
-  double CardRate(const FluidCard& card) const {
-    return card.tokens > kTiny ? model_.between_nodes.line_bytes_per_ns() : Rate();
+  double NicRate(const FluidNic& nic) const {
+    return nic.tokens > kTiny ? model_.between_nodes.line_bytes_per_ns() : Rate();
   }
 
-  void Share(Passage Message::*side, Rank Message::*place, std::vector<FluidCard>& cards) {
-    for (FluidCard& card : cards) card.active = 0;
+  void Share(Passage Message::*side, Rank Message::*place, std::vector<FluidNic>& nics) {
+    for (FluidNic& nic : nics) nic.active = 0;
     for (Message& message : messages_) {
       const bool served = IsServed(message, side);
       (message.*side).rate = served ? 1 : 0;
-      cards[message.*place].active += served ? message.WeightAt(side) : 0;
+      nics[message.*place].active += served ? message.WeightAt(side) : 0;
     }
     for (Message& message : messages_) {
-      const FluidCard& card = cards[message.*place];
+      const FluidNic& nic = nics[message.*place];
       if ((message.*side).rate > 0) {
-        (message.*side).rate = CardRate(card) * message.WeightAt(side) / card.active;
+        (message.*side).rate = NicRate(nic) * message.WeightAt(side) / nic.active;
       }
     }
   }
@@ -127,9 +127,9 @@ class FluidNetwork {
     return passage.arrival > now_ + kTiny ? passage.arrival : kNever;
   }
 
-  double NextEmptyBucket(const FluidCard& card) const {
-    if (card.active == 0 || card.tokens <= kTiny) return kNever;
-    return now_ + card.tokens / (CardRate(card) - Rate());
+  double NextEmptyBucket(const FluidNic& nic) const {
+    if (nic.active == 0 || nic.tokens <= kTiny) return kNever;
+    return now_ + nic.tokens / (NicRate(nic) - Rate());
   }
 
   void Move(Passage& passage, double ns) {
@@ -137,10 +137,10 @@ class FluidNetwork {
     if (passage.rate > 0 && passage.left <= kTiny) passage.done = now_;
   }
 
-  void Move(FluidCard& card, double ns) {
-    const double used = card.active > 0 ? CardRate(card) : 0;
-    card.tokens = std::clamp(card.tokens + (Rate() - used) * ns, 0.0,
-                             static_cast<double>(model_.between_nodes.bucket_bytes));
+  void Move(FluidNic& nic, double ns) {
+    const double used = nic.active > 0 ? NicRate(nic) : 0;
+    nic.tokens = std::clamp(nic.tokens + (Rate() - used) * ns, 0.0,
+                            static_cast<double>(model_.between_nodes.bucket_bytes));
   }
 
   bool Step() {
@@ -174,8 +174,8 @@ class FluidNetwork {
 
   NetworkModel model_;
   std::vector<Message> messages_;
-  std::vector<FluidCard> outgoing_;
-  std::vector<FluidCard> incoming_;
+  std::vector<FluidNic> outgoing_;
+  std::vector<FluidNic> incoming_;
   double now_ = 0;
 };
 

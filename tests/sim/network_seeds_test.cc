@@ -117,8 +117,8 @@ TEST_P(EachModel, OneSeedOneHistory) {
   }
 }
 
-// A card that has something passes its full rate: it is busy for its bytes, no longer.
-TEST(NetworkSeeds, ABusyCardWorksAtItsRate) {
+// A NIC that has something passes its full rate: it is busy for its bytes, no longer.
+TEST(NetworkSeeds, ABusyNicWorksAtItsRate) {
   for (const Queue queue : {Queue::kFifo, Queue::kFair}) {
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {
       NotingNetwork net(RoundNumbers(queue), 8);

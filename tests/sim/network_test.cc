@@ -46,7 +46,7 @@ TEST_P(EachQueue, BothDirectionsAreFree) {
   EXPECT_EQ(net.delivered(), (Instants{1100, 1100}));
 }
 
-TEST_P(EachQueue, PairsThatShareNoCardDoNotDisturbEachOther) {
+TEST_P(EachQueue, PairsThatShareNoNicDoNotDisturbEachOther) {
   NotingNetwork net(Model(), 4);
   net.Send(0, 1, 1000);
   net.Send(2, 3, 1000);
@@ -65,7 +65,7 @@ TEST_P(EachQueue, IncastAndItsAnswersTakeAsLongAsAllBytes) {
   EXPECT_EQ(out.events.now(), 8100);
 }
 
-TEST_P(EachQueue, ALateMessageFindsTheCardFree) {
+TEST_P(EachQueue, ALateMessageFindsTheNicFree) {
   NotingNetwork net(Model(), 3);
   net.Send(0, 2, 1000);
   net.Send(1, 2, 500, 5000);
@@ -95,7 +95,7 @@ TEST(Network, FifoServesInOrderOfArrival) {
 
 TEST(Network, FairLetsShortMessagesPast) {
   // Together at a third of the rate until the short ones are through at 3000 (+100), with 1000 of
-  // the long one; it has the card to itself then.
+  // the long one; it has the NIC to itself then.
   NotingNetwork net(RoundNumbers(Queue::kFair), 4);
   net.Send(0, 3, 3000);
   net.Send(1, 3, 1000);
@@ -121,7 +121,7 @@ TEST(Network, FairSharesBetweenPairsNotMessages) {
   EXPECT_EQ(net.delivered(), (Instants{2100, 3100, 4100, 2100}));
 }
 
-TEST(Network, TwoReceiversShareTheSendersCard) {
+TEST(Network, TwoReceiversShareTheSendersNic) {
   NotingNetwork fifo(RoundNumbers(Queue::kFifo), 3);
   fifo.Send(0, 1, 1000);
   fifo.Send(0, 2, 1000);
@@ -135,8 +135,8 @@ TEST(Network, TwoReceiversShareTheSendersCard) {
   EXPECT_EQ(fair.delivered(), (Instants{2100, 2100}));
 }
 
-TEST(Network, TheSlowerCardDecidesWhereAMessageSharesBoth) {
-  // Rank 0's card is shared by three messages, rank 3's by two: 0 -> 3 waits for the sender.
+TEST(Network, TheSlowerNicDecidesWhereAMessageSharesBoth) {
+  // Rank 0's NIC is shared by three messages, rank 3's by two: 0 -> 3 waits for the sender.
   NotingNetwork net(RoundNumbers(Queue::kFair), 5);
   for (Rank to = 1; to <= 3; ++to) net.Send(0, to, 1000);
   net.Send(4, 3, 1000);
@@ -167,7 +167,7 @@ TEST(Network, AnUnlimitedBucketPassesAtOnce) {
   EXPECT_EQ(net.delivered(), (Instants{100, 600}));
 }
 
-TEST(Network, InsideANodePairsDoNotTouchTheCard) {
+TEST(Network, InsideANodePairsDoNotTouchTheNic) {
   NetworkModel model = RoundNumbers();
   model.per_node = 2;
   NotingNetwork net(model, 4);
@@ -185,7 +185,7 @@ TEST(Network, InsideANodePairsDoNotTouchTheCard) {
   EXPECT_EQ(net.network.incoming_busy(1), 1000);
 }
 
-TEST(Network, RanksOfANodeShareItsCard) {
+TEST(Network, RanksOfANodeShareItsNic) {
   NetworkModel model = RoundNumbers();
   model.per_node = 2;
   NotingNetwork net(model, 4);

@@ -54,7 +54,7 @@ struct Recorded {
     spec.solver = MakeSolver("{name: sgd, lr: 0.05, momentum: 0.9}");
     spec.layout = &kReplayLayout;
     spec.strategy = strategy.get();
-    spec.pieces = {{{0, kReplaySize}}};
+    spec.layer_gradients = {{{0, kReplaySize}}};
     const int workers = shape.node_of.empty() ? kWorkers : static_cast<int>(shape.node_of.size());
     spec.actors = {strategy->Place(workers), kReplaySize, {{0, kReplaySize}}};
     if (spec.placement().nodes() > 0) spec.actors.placement.node_of = shape.node_of;

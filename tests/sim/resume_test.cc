@@ -82,7 +82,7 @@ void ChooseCluster(int workers, Draws& draws, ClusterConfig& cluster) {
   network.queue = draws.Coin() ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
   network.share_deviation = draws.Between(0, 1) * 0.4;
   network.message_overhead_us = draws.Between(0, 1) * 3.5;
-  // Some cards have no time to fill their bucket again while there is quiescence.
+  // Some NICs have no time to fill their bucket again while there is quiescence.
   network.between_nodes = {draws.Coin() ? draws.Real(0.001, 10) : draws.Real(0.0002, 0.01),
                            draws.Real(0.1, 2000), draws.Between(0, 1) * draws.Between(100, 100'000),
                            draws.Real(10, 20)};

@@ -21,8 +21,8 @@ struct Scenario {
     spec.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0.9}");
     spec.layout = &kLayout;
     spec.strategy = strategy.get();
-    spec.pieces = {{{0, 400}, {400, 1000}}};
-    spec.actors = {strategy->Place(workers), kSize, strategy->Buckets(spec.pieces)};
+    spec.layer_gradients = {{{0, 400}, {400, 1000}}};
+    spec.actors = {strategy->Place(workers), kSize, strategy->Buckets(spec.layer_gradients)};
     spec.rule = {.epoch_samples = 1 << 30, .batch = 8 * workers, .last_samples = 8 * workers * 500};
     setup.cluster.step_seconds = 0.05;
     setup.profile.batch = 8;

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/sim/plan_player.h"
 #include "tests/sim/scenario.h"
+#include "tests/sim/schedule_player.h"
 #include "tests/sim/sim_network.h"
 
 namespace dtrain {
@@ -14,13 +14,13 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kFloats = 16 * 4 * 1000;
 
-CollectivePrice Price() { return {"ordered", 4, RoundNumbers(), 0.25}; }
+CollectiveCost Cost() { return {"ordered", 4, RoundNumbers(), 0.25}; }
 
 // Sums of four ranks, of vectors without numbers, and when each is done.
 class Sums {
  public:
   explicit Sums(bool overlap)
-      : reductions_(events_, Price(), 4, overlap, [this](Rank rank) { Note(rank); }) {
+      : reductions_(events_, Cost(), 4, overlap, [this](Rank rank) { Note(rank); }) {
     for (Rank rank = 0; rank < 4; ++rank) ends_.push_back(reductions_.Connect(rank));
   }
 
@@ -51,8 +51,8 @@ class Sums {
 };
 
 TEST(SimReductions, OneAtATimeUnlessTheyOverlap) {
-  const Nanos alone = Price().Of(kFloats);
-  const Nanos busy = Price().Interval(kFloats);
+  const Nanos alone = Cost().Of(kFloats);
+  const Nanos busy = Cost().Interval(kFloats);
   EXPECT_EQ(alone - busy, 200) << "two latencies";
   for (const bool overlap : {false, true}) {
     Sums sums(overlap);
@@ -63,7 +63,7 @@ TEST(SimReductions, OneAtATimeUnlessTheyOverlap) {
 }
 
 TEST(SimReductions, OneThatBeginsOnAFreeChannelTakesItsTime) {
-  const Nanos alone = Price().Of(kFloats);
+  const Nanos alone = Cost().Of(kFloats);
   for (const bool overlap : {false, true}) {
     Sums sums(overlap);
     sums.StartAt(0);
@@ -73,7 +73,7 @@ TEST(SimReductions, OneThatBeginsOnAFreeChannelTakesItsTime) {
 }
 
 TEST(SimReductions, OneThatBeginsLateIsHiddenOnlyInPart) {
-  const Nanos alone = Price().Of(kFloats);
+  const Nanos alone = Cost().Of(kFloats);
   Sums sums(true);
   sums.StartAt(0);
   sums.StartAt(alone - 50);
@@ -81,14 +81,14 @@ TEST(SimReductions, OneThatBeginsLateIsHiddenOnlyInPart) {
 }
 
 TEST(SimReductions, WaitForTheLastRankInTheOrderOfStart) {
-  const Nanos alone = Price().Of(kFloats);
-  const Nanos short_one = Price().Interval(16);
+  const Nanos alone = Cost().Of(kFloats);
+  const Nanos short_one = Cost().Interval(16);
   for (const bool overlap : {false, true}) {
     Sums sums(overlap);
     sums.StartAt(0, /*late=*/1000);
     sums.StartAt(1, 1000, 16);
     const Nanos first = 1000 + alone;
-    const Nanos second = overlap ? first + short_one : first + Price().Of(16);
+    const Nanos second = overlap ? first + short_one : first + Cost().Of(16);
     EXPECT_THAT(sums.Done(), ElementsAre(first, second)) << overlap;
   }
 }
@@ -99,18 +99,19 @@ TEST(SimReductions, OverlapIsNearWhatSendingMessageByMessageGives) {
   for (const double latency_us : {0.1, 5.0, 40.0, 400.0}) {
     network.between_nodes.latency_us = latency_us;
     for (const char* name : {"ring", "halving_doubling"}) {
-      const CollectivePrice price(name, 8, network, 0);
-      const Planner planner = CollectiveRegistry::Get("collective", name).rules(8).planner;
+      const CollectiveCost cost(name, 8, network, 0);
+      const CollectiveScheduler scheduler =
+          CollectiveRegistry::Get("collective", name).rules(8).scheduler;
       constexpr int64_t kVector = 16 * 8 * 100;
       constexpr int kVectors = 12;
       const auto played = [&](int lanes) {
         const std::vector<int64_t> vectors(kVectors, kVector);
-        return static_cast<double>(PlanPlayer(planner, 8, network, 0, vectors, lanes).Finish());
+        return static_cast<double>(SchedulePlayer(planner, 8, network, 0, vectors, lanes).Finish());
       };
-      const auto serial = static_cast<double>(kVectors * price.Of(kVector));
+      const auto serial = static_cast<double>(kVectors * cost.Of(kVector));
       EXPECT_NEAR(serial, played(1), 0.02 * serial) << name << ", " << latency_us << " us";
       const auto overlapped =
-          static_cast<double>(price.Of(kVector) + (kVectors - 1) * price.Interval(kVector));
+          static_cast<double>(cost.Of(kVector) + (kVectors - 1) * cost.Interval(kVector));
       EXPECT_NEAR(overlapped, played(4), 0.2 * overlapped) << name << ", " << latency_us << " us";
     }
   }

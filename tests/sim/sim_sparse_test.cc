@@ -15,8 +15,8 @@ class SimulatedSparse : public ::testing::TestWithParam<std::string> {
   static constexpr int kRanks = 5;
 
   SimulatedSparse()
-      : price_(GetParam(), kRanks, RoundNumbers(), 0.25),
-        sums_(events_, price_, SimSparseSums::Kind::kNumbers,
+      : cost_(GetParam(), kRanks, RoundNumbers(), 0.25),
+        sums_(events_, cost_, SimSparseSums::Kind::kNumbers,
               [this](Rank rank) { woken_.push_back(rank); }) {
     for (Rank rank = 0; rank < kRanks; ++rank) ends_.push_back(sums_.Connect(rank));
   }
@@ -26,7 +26,7 @@ class SimulatedSparse : public ::testing::TestWithParam<std::string> {
   }
 
   EventQueue events_;
-  SparsePrice price_;
+  SparseCost cost_;
   std::vector<Rank> woken_;
   SimSparseSums sums_;
   std::vector<std::unique_ptr<SparseCollective>> ends_;
@@ -53,11 +53,11 @@ TEST_P(SimulatedSparse, SumsHaveTheBitsOfRealRanks) {
   }
 }
 
-TEST_P(SimulatedSparse, OneSumAfterTheOtherEachAtItsPrice) {
+TEST_P(SimulatedSparse, OneSumAfterTheOtherEachAtItsCost) {
   const std::vector<Selected> mine(kRanks, {{1, 2, 7}, {3.0f, 4.0f, 5.0f}});
   Nanos ends_at = 500;  // when the last rank comes
   for (int64_t call = 0; call < 3; ++call) {
-    ends_at += price_.Of({.entries = 3, .k = 2, .call = call});
+    ends_at += cost_.Of({.entries = 3, .k = 2, .call = call});
   }
   for (Rank rank = 0; rank < kRanks; ++rank) {
     events_.At(rank * 125, [this, rank, &mine] {
@@ -78,7 +78,7 @@ TEST_P(SimulatedSparse, OneSumAfterTheOtherEachAtItsPrice) {
 TEST_P(SimulatedSparse, GhostsAreAnsweredWithSizes) {
   const SparseEntries ghost = {{static_cast<const int32_t*>(nullptr), 100},
                                {static_cast<const float*>(nullptr), 100}};
-  SimSparseSums sums(events_, price_, SimSparseSums::Kind::kGhosts, [](Rank) {});
+  SimSparseSums sums(events_, cost_, SimSparseSums::Kind::kGhosts, [](Rank) {});
   std::vector<std::unique_ptr<SparseCollective>> ends;
   for (Rank rank = 0; rank < kRanks; ++rank) ends.push_back(sums.Connect(rank));
   for (int call = 0; call < 2; ++call) {
@@ -95,14 +95,14 @@ TEST_P(SimulatedSparse, GhostsAreAnsweredWithSizes) {
     for (const auto& end : ends) end->Release(call);
   }
   const auto moved = [this](int64_t call) {
-    return price_.MovedBy({.entries = 100, .k = 100, .call = call}).bytes_sent;
+    return cost_.MovedBy({.entries = 100, .k = 100, .call = call}).bytes_sent;
   };
   EXPECT_EQ(ends[1]->traffic().bytes_sent, std::llround(moved(0) + moved(1)));
 }
 
-TEST_P(SimulatedSparse, GoOnFromTheirStateAtTheSamePrice) {
+TEST_P(SimulatedSparse, GoOnFromTheirStateAtTheSameCost) {
   EventQueue events;
-  SimSparseSums resumed(events, price_, SimSparseSums::Kind::kNumbers, [](Rank) {});
+  SimSparseSums resumed(events, cost_, SimSparseSums::Kind::kNumbers, [](Rank) {});
   std::vector<std::unique_ptr<SparseCollective>> ends;
   const std::vector<Selected> mine(kRanks, {{1, 2, 7}, {3.0f, 4.0f, 5.0f}});
   for (int call = 0; call < 40; ++call) {
@@ -123,7 +123,7 @@ TEST_P(SimulatedSparse, GoOnFromTheirStateAtTheSamePrice) {
   Run();
   while (events.RunNext()) {
   }
-  EXPECT_EQ(events.now(), price_.Of({.entries = 3, .k = 2, .call = 40}));
+  EXPECT_EQ(events.now(), cost_.Of({.entries = 3, .k = 2, .call = 40}));
   EXPECT_EQ(Summed::Of(ends[0]->Of(0)), Summed::Of(ends_[0]->Of(40)));
 }
 

@@ -130,23 +130,24 @@ TEST(Simulation, AStepTakesWhatItsPlanPredicts) {
     Scenario scenario(name, 8);
     ExchangeSpec& spec = scenario.setup.exchange;
     spec.layout = &layout;
-    spec.pieces.ranges.clear();
+    spec.layer_gradients.ranges.clear();
     scenario.setup.profile.layers.clear();
     for (int64_t i = 0; i < 20; ++i) {
-      spec.pieces.ranges.push_back({i * 50'000, (i + 1) * 50'000});
+      spec.layer_gradients.ranges.push_back({i * 50'000, (i + 1) * 50'000});
       scenario.setup.profile.layers.push_back({"layer", 50'000, 200'000, 0, 0, 1});
     }
     spec.collective = "ring";
     spec.rule.last_samples = 8 * 8 * 20;
     scenario.setup.cluster.network.between_nodes = {.bandwidth_gbit_s = 1, .latency_us = 200};
     scenario.setup.cluster.memory_gbyte_s = 1e6;
-    const GradientPieces pieces = TimedPieces(scenario.setup);
-    spec.actors = {scenario.strategy->Place(8), 1'000'000, scenario.strategy->Buckets(pieces)};
+    const LayerGradients layer_gradients = TimedLayerGradients(scenario.setup);
+    spec.actors = {scenario.strategy->Place(8), 1'000'000,
+                   scenario.strategy->Buckets(layer_gradients)};
     const SimulationResult result = scenario.Run();
     seconds[name] = ToSeconds(result.time) / 20;
     const MergeStart start =
         scenario.strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward;
-    EXPECT_NEAR(seconds[name], PredictStep(pieces, spec.actors.buckets, start),
+    EXPECT_NEAR(seconds[name], PredictStep(layer_gradients, spec.actors.buckets, start),
                 0.01 * seconds[name])
         << name;
   }

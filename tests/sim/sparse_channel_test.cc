@@ -17,32 +17,32 @@ namespace {
 using ::testing::ElementsAre;
 
 // Entries at 100, 103, 106, ... of [100, 1000), with the values 0.5, 1.5, ...
-Piece SparsePiece(BlobPools& pools, int64_t entries) {
-  Piece piece{pools.NewRoom(2 * (entries + 5)), 0, {100, 1000}, entries, entries + 5};
-  float* const memory = piece.blob.MutableF32();
+VectorSlice SparseSlice(BlobPools& pools, int64_t entries) {
+  VectorSlice slice{pools.NewRoom(2 * (entries + 5)), 0, {100, 1000}, entries, entries + 5};
+  float* const memory = slice.blob.MutableF32();
   for (int64_t i = 0; i < entries; ++i) {
     reinterpret_cast<int32_t*>(memory)[i] = static_cast<int32_t>(100 + 3 * i);
-    memory[piece.stride + i] = static_cast<float>(i) + 0.5f;
+    memory[slice.stride + i] = static_cast<float>(i) + 0.5f;
   }
-  return piece;
+  return slice;
 }
 
-Piece DensePiece(BlobPools& pools) {
+VectorSlice DenseSlice(BlobPools& pools) {
   return {pools.CopyOf(std::vector<float>(900, 2.5f)), 0, {100, 1000}};
 }
 
-Envelope EnvelopeWith(Piece piece) {
-  return {.from = 3, .to = 4, .message = {7, {1, 2}}, .piece = std::move(piece)};
+Envelope EnvelopeWith(VectorSlice slice) {
+  return {.from = 3, .to = 4, .message = {7, {1, 2}}, .slice = std::move(slice)};
 }
 
 // All that is sent here, in order.
-std::vector<Piece> Pieces(BlobPools& pools) {
-  return {SparsePiece(pools, 40), SparsePiece(pools, 40).Part({103, 112}),
-          SparsePiece(pools, 0),  DensePiece(pools),
-          SparsePiece(pools, 1),  SparsePiece(pools, 40).Part({700, 1000})};
+std::vector<VectorSlice> Pieces(BlobPools& pools) {
+  return {SparseSlice(pools, 40), SparseSlice(pools, 40).Part({103, 112}),
+          SparseSlice(pools, 0),  DenseSlice(pools),
+          SparseSlice(pools, 1),  SparseSlice(pools, 40).Part({700, 1000})};
 }
 
-void ExpectThatTheyArrived(const std::vector<Piece>& got) {
+void ExpectThatTheyArrived(const std::vector<VectorSlice>& got) {
   ASSERT_EQ(got.size(), 6u);
   EXPECT_EQ(got[0].entries, 40);
   EXPECT_EQ(got[0].range, (Range{100, 1000}));
@@ -68,13 +68,13 @@ Collective::Traffic OverThreads() {
   LocalWorld::Run(2, [&](Transport& transport) {
     BlobPools pools;
     TransportChannel channel(transport, pools);
-    std::vector<Piece> got;
+    std::vector<VectorSlice> got;
     if (transport.rank() == 0) {
-      for (Piece& piece : Pieces(pools)) channel.Send(1, EnvelopeWith(std::move(piece)));
+      for (VectorSlice& slice : Pieces(pools)) channel.Send(1, EnvelopeWith(std::move(slice)));
       while (channel.Busy()) channel.Next();
     } else {
       while (got.size() < 6) {
-        if (auto envelope = channel.Next()) got.push_back(*envelope->piece);
+        if (auto envelope = channel.Next()) got.push_back(*envelope->slice);
       }
       ExpectThatTheyArrived(got);
     }
@@ -92,11 +92,11 @@ Collective::Traffic InVirtualTime() {
   std::vector<SimChannel*> boxes;
   SimChannel sender(0, network, boxes, [](Rank) {}), receiver(1, network, boxes, [](Rank) {});
   boxes = {&sender, &receiver};
-  for (Piece& piece : Pieces(pools)) sender.Send(1, EnvelopeWith(std::move(piece)));
+  for (VectorSlice& slice : Pieces(pools)) sender.Send(1, EnvelopeWith(std::move(slice)));
   while (events.RunNext()) {
   }
-  std::vector<Piece> got;
-  while (auto envelope = receiver.Next()) got.push_back(*envelope->piece);
+  std::vector<VectorSlice> got;
+  while (auto envelope = receiver.Next()) got.push_back(*envelope->slice);
   ExpectThatTheyArrived(got);
   return sender.traffic();
 }

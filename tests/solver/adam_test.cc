@@ -111,12 +111,12 @@ TEST(Adam, KeysAndDefaults) {
   EXPECT_EQ(adam.lr, 0.001);
   EXPECT_THAT(adam.solver->StateNames(), ElementsAre("exp_avg", "exp_avg_sq"));
   EXPECT_EQ(ReadSolver("{name: sgd}").lr, 0.01);
-  // One at a time: a mistake in a name lists all the others.
+  // One at a time: an error in a name lists all the others.
   for (const char* wrong : {"beta1: 1", "beta1: -0.1", "beta2: 1", "beta2: -0.1", "epsilon: -1",
                             "weight_decay: -1", "momentum: 0.9"}) {
     try {
       ReadSolver("{name: adam, " + std::string(wrong) + "}");
-      ADD_FAILURE() << wrong << " is no mistake";
+      ADD_FAILURE() << wrong << " is no error";
     } catch (const ConfigError& error) {
       EXPECT_THAT(error.what(), HasSubstr(std::string(wrong, std::strchr(wrong, ':'))));
     }

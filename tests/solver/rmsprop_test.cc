@@ -101,7 +101,7 @@ TEST(RmsProp, KeysAndDefaults) {
                             "weight_decay: -1", "nesterov: true"}) {
     try {
       ReadSolver("{name: rmsprop, " + std::string(wrong) + "}");
-      ADD_FAILURE() << wrong << " is no mistake";
+      ADD_FAILURE() << wrong << " is no error";
     } catch (const ConfigError& error) {
       EXPECT_THAT(error.what(), HasSubstr(std::string(wrong, std::strchr(wrong, ':'))));
     }

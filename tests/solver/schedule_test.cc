@@ -20,7 +20,7 @@ Schedule Read(const std::string& yaml) {
   return schedule;
 }
 
-std::string MistakesOf(const std::string& yaml) {
+std::string ErrorsOf(const std::string& yaml) {
   return WhatOf<ConfigError>([&] { Read(yaml); });
 }
 
@@ -49,15 +49,15 @@ TEST(Schedule, StepEveryFewEpochs) {
 }
 
 TEST(Schedule, StepWantsExactlyOneOfEveryAndAt) {
-  EXPECT_THAT(MistakesOf("step"), HasSubstr("schedule 'step' needs one of 'every' and 'at'"));
-  EXPECT_THAT(MistakesOf("{name: step, every: 2, at: [3]}"),
+  EXPECT_THAT(ErrorsOf("step"), HasSubstr("schedule 'step' needs one of 'every' and 'at'"));
+  EXPECT_THAT(ErrorsOf("{name: step, every: 2, at: [3]}"),
               HasSubstr("schedule 'step' needs one of 'every' and 'at'"));
-  EXPECT_THAT(MistakesOf("multistep"), HasSubstr("schedule 'multistep' needs 'at'"));
-  EXPECT_THAT(MistakesOf("{name: step, at: [8, 6]}"),
+  EXPECT_THAT(ErrorsOf("multistep"), HasSubstr("schedule 'multistep' needs 'at'"));
+  EXPECT_THAT(ErrorsOf("{name: step, at: [8, 6]}"),
               HasSubstr("the epochs in 'at' are not in ascending order"));
 }
 
-TEST(Schedule, UnknownNameIsAMistake) { EXPECT_THAT(MistakesOf("cosin"), HasSubstr("cosin")); }
+TEST(Schedule, UnknownNameIsAError) { EXPECT_THAT(ErrorsOf("cosin"), HasSubstr("cosin")); }
 
 TEST(Schedule, CosineFallsToItsEnd) {
   const Schedule schedule = Read("{name: cosine, to: 0.1}");
@@ -89,7 +89,7 @@ TEST(Schedule, OneCycleFollowsPyTorch) {
 TEST(Schedule, OneCycleKeepsItsBounds) {
   for (const char* wrong : {"rise: 1", "rise: 0", "start_divisor: 0.5", "end_divisor: 0.5"}) {
     const std::string key = std::string(wrong).substr(0, std::string(wrong).find(':'));
-    EXPECT_THAT(MistakesOf("{name: one_cycle, " + std::string(wrong) + "}"), HasSubstr(key));
+    EXPECT_THAT(ErrorsOf("{name: one_cycle, " + std::string(wrong) + "}"), HasSubstr(key));
   }
   const Schedule schedule = Read("{name: one_cycle, start_divisor: 2, end_divisor: 1}");
   EXPECT_DOUBLE_EQ(schedule({0, 10}), 0.5);

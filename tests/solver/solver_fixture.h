@@ -46,11 +46,11 @@ struct SolverArenas {
 
   // One update of `range` by the rate, the count of updates and the gradient's scale of `how`.
   bool Apply(Range range, const std::vector<float>& gradient, UpdateArgs how) {
-    std::vector<float*> pieces;
-    for (std::vector<float>& vector : state) pieces.push_back(vector.data() + range.begin);
+    std::vector<float*> parts;
+    for (std::vector<float>& vector : state) parts.push_back(vector.data() + range.begin);
     how.gradient = gradient.data() + range.begin;
     how.weights_in = how.weights_out = w.data() + range.begin;
-    how.state = pieces;
+    how.state = parts;
     return solver.Apply(layout, range, how);
   }
 

@@ -36,10 +36,10 @@ TEST(SolverConfig, WhatIsNotSaidChangesNothing) {
   EXPECT_EQ(LearningRate(config, 10, 4).At(9), 0.5);
 }
 
-TEST(SolverConfig, MistakesAreReportedTogether) {
+TEST(SolverConfig, ErrorsAreReportedTogether) {
   try {
     ReadSolver("{name: sgdd, lr: -1, momentum: 1, clip_norm: -1, lr_scaling: cubic}");
-    FAIL() << "no mistake found";
+    FAIL() << "no error found";
   } catch (const ConfigError& error) {
     for (const char* word : {"sgdd", "lr", "momentum", "clip_norm", "cubic"}) {
       EXPECT_THAT(error.what(), HasSubstr(word));

@@ -15,28 +15,29 @@ namespace {
 using ::testing::ElementsAre;
 
 // Three gradients of 100 elements, T = start + bytes / 400.
-GradientPieces Pieces(const std::vector<double>& ready, double start) {
-  GradientPieces pieces{{{0, 100}, {100, 200}, {200, 300}}};
-  pieces.ready = ready;
-  pieces.reduce_seconds = [start](int64_t bytes) {
+LayerGradients Pieces(const std::vector<double>& ready, double start) {
+  LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 300}}};
+  layer_gradients.ready = ready;
+  layer_gradients.reduce_seconds = [start](int64_t bytes) {
     return start + static_cast<double>(bytes) / 400;
   };
-  return pieces;
+  return layer_gradients;
 }
 
-std::map<std::string, double> Seconds(const GradientPieces& pieces) {
+std::map<std::string, double> Seconds(const LayerGradients& layer_gradients) {
   std::map<std::string, double> seconds;
-  for (const SchedulePrediction& it : PredictSchedules(pieces)) seconds[it.name] = it.seconds;
+  for (const SchedulePrediction& it : PredictSchedules(layer_gradients))
+    seconds[it.name] = it.seconds;
   return seconds;
 }
 
 // By hand: the first alone from 1 to 6, the others from 7 on.
 TEST(ScheduleAdvice, PredictsEachAndTakesTheShortestStep) {
-  const GradientPieces pieces = Pieces({1, 4, 7}, 4);
+  const LayerGradients layer_gradients = Pieces({1, 4, 7}, 4);
   const std::map<std::string, double> expected = {
       {"naive", 7 + 15}, {"wfbp", 1 + 15}, {"single", 14}, {"allreduce", 14}, {"mgwfbp", 13}};
-  EXPECT_EQ(Seconds(pieces), expected);
-  const std::vector<SchedulePrediction> all = PredictSchedules(pieces);
+  EXPECT_EQ(Seconds(layer_gradients), expected);
+  const std::vector<SchedulePrediction> all = PredictSchedules(layer_gradients);
   EXPECT_EQ(BestSchedule(all).name, "mgwfbp");
   EXPECT_THAT(BestSchedule(all).buckets, ElementsAre(Range{0, 100}, Range{100, 300}));
 }
@@ -54,10 +55,10 @@ TEST(ScheduleAdvice, AutoHasTheBestBucketsOfAll) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Random random(seed, Purpose::kSelfTest);
     const double a = random.Uniform(0, 0, 3), b = a + random.Uniform(1, 0, 3);
-    const GradientPieces pieces =
+    const LayerGradients layer_gradients =
         Pieces({a, b, b + random.Uniform(2, 0, 3)}, random.Uniform(3, 0, 4));
-    const double step = PredictStep(pieces, any->Buckets(pieces));
-    for (const auto& [name, seconds] : Seconds(pieces)) {
+    const double step = PredictStep(layer_gradients, any->Buckets(layer_gradients));
+    for (const auto& [name, seconds] : Seconds(layer_gradients)) {
       EXPECT_LE(step, seconds * (1 + 1e-9)) << name << ", seed " << seed;
     }
   }

@@ -30,17 +30,17 @@ class Alone {
   }
   // What it asks for when a message comes.
   template <class M>
-  std::string Hears(ActorId from, const M& message, Nanos now = 0) {
+  std::string Receives(ActorId from, const M& message, Nanos now = 0) {
     EffectWriter effects = At(now);
     actor_->OnMessage(from, Pack(message), effects);
     return text_;
   }
-  std::string HearsQuiescence(const QuiescentState& quiescent) {
+  std::string ReceivesQuiescence(const QuiescentState& quiescent) {
     EffectWriter effects = At(0);
     actor_->OnQuiescent(quiescent, effects);
     return text_;
   }
-  std::string HearsTimer(int timer) {
+  std::string ReceivesTimer(int timer) {
     EffectWriter effects = At(0);
     actor_->OnTimer(timer, effects);
     return text_;

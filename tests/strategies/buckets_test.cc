@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const GradientPieces kPieces{{{0, 10}, {10, 110}, {110, 120}, {120, 130}}};
+const LayerGradients kPieces{{{0, 10}, {10, 110}, {110, 120}, {120, 130}}};
 
 TEST(FusionBuckets, JoinsNeighboursUpToTheLimit) {
   EXPECT_THAT(FusionBuckets(kPieces, 4 * 115), ElementsAre(Range{0, 110}, Range{110, 130}));
@@ -34,7 +34,7 @@ TEST(FusionBuckets, LargeLimitGivesOne) {
 
 TEST(FusionBuckets, AllReduceFuses64MBUnlessToldOtherwise) {
   const int64_t most = 16 << 20;  // of 4 bytes
-  const GradientPieces just{{{0, 10}, {10, most}}}, more{{{0, 10}, {10, most + 1}}};
+  const LayerGradients just{{{0, 10}, {10, most}}}, more{{{0, 10}, {10, most + 1}}};
   const auto usual = MakeStrategy("{name: allreduce}");
   EXPECT_TRUE(usual->synchronous());
   EXPECT_THAT(usual->Buckets(just), ElementsAre(Range{0, most}));
@@ -53,23 +53,25 @@ TEST(Schedules, LayerByLayerOrAllAtOnce) {
 
 // The counter-example to the published rule (three gradients of 100 elements, T = 4 + bytes / 400):
 // looking at one boundary at a time it merges all, and the best plan sends the first alone.
-GradientPieces CounterExample() {
-  GradientPieces pieces{{{0, 100}, {100, 200}, {200, 200}, {200, 300}}};
-  pieces.ready = {1, 4, 4, 7};
-  pieces.reduce_seconds = [](int64_t bytes) { return 4 + static_cast<double>(bytes) / 400; };
-  return pieces;
+LayerGradients CounterExample() {
+  LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 200}, {200, 300}}};
+  layer_gradients.ready = {1, 4, 4, 7};
+  layer_gradients.reduce_seconds = [](int64_t bytes) {
+    return 4 + static_cast<double>(bytes) / 400;
+  };
+  return layer_gradients;
 }
 
 TEST(Schedules, MgWfbpMergesByTime) {
-  const GradientPieces pieces = CounterExample();
+  const LayerGradients layer_gradients = CounterExample();
   const auto best = MakeStrategy("{name: mgwfbp}"),
              rule = MakeStrategy("{name: mgwfbp, rule: published}");
   EXPECT_TRUE(best->PlansByTime());
   EXPECT_FALSE(MakeStrategy("{name: wfbp}")->PlansByTime());
-  EXPECT_THAT(best->Buckets(pieces), ElementsAre(Range{0, 100}, Range{100, 300}));
-  EXPECT_THAT(rule->Buckets(pieces), ElementsAre(Range{0, 300}));
-  EXPECT_EQ(PredictStep(pieces, best->Buckets(pieces)), 13);
-  EXPECT_EQ(PredictStep(pieces, rule->Buckets(pieces)), 14);
+  EXPECT_THAT(best->Buckets(layer_gradients), ElementsAre(Range{0, 100}, Range{100, 300}));
+  EXPECT_THAT(rule->Buckets(layer_gradients), ElementsAre(Range{0, 300}));
+  EXPECT_EQ(PredictStep(layer_gradients, best->Buckets(layer_gradients)), 13);
+  EXPECT_EQ(PredictStep(layer_gradients, rule->Buckets(layer_gradients)), 14);
 }
 
 TEST(Schedules, WithoutTimesMgWfbpMergesNothing) {

@@ -34,9 +34,9 @@ TEST(PsConfig, ServersAndPlacement) {
 }
 
 TEST(PsConfig, OneBucket) {
-  const GradientPieces pieces{{{0, 10}, {10, 10}, {10, 25}}};
+  const LayerGradients layer_gradients{{{0, 10}, {10, 10}, {10, 25}}};
   for (const char* name : {"ps_asp", "gssp", "inhad"}) {
-    EXPECT_EQ(MakeStrategy(std::string("{name: ") + name + "}")->Buckets(pieces),
+    EXPECT_EQ(MakeStrategy(std::string("{name: ") + name + "}")->Buckets(layer_gradients),
               (std::vector<Range>{{0, 25}}))
         << name;
   }
@@ -97,17 +97,17 @@ TEST(PsConfig, MoreServersThanParameters) {
 // ------------------------------------------------------------------ what fits together
 
 // What is wrong with a strategy's keys for so many workers, one a line.
-std::string MistakesOf(const std::string& section, int workers) {
+std::string ErrorsOf(const std::string& section, int workers) {
   std::string text;
-  for (const Strategy::Mistake& mistake : MakeStrategy(section)->Check(workers)) {
-    text += mistake.key + ": " + mistake.what + "\n";
+  for (const Strategy::KeyError& error : MakeStrategy(section)->Check(workers)) {
+    text += error.key + ": " + error.what + "\n";
   }
   return text;
 }
 
 TEST(DsspConfig, TheLargerBoundIsNotTheSmallerOne) {
-  EXPECT_EQ(MistakesOf("{name: ps_dssp, staleness: 3, staleness_max: 3}", 2), "");
-  EXPECT_EQ(MistakesOf("{name: ps_dssp, staleness: 16}", 2),
+  EXPECT_EQ(ErrorsOf("{name: ps_dssp, staleness: 3, staleness_max: 3}", 2), "");
+  EXPECT_EQ(ErrorsOf("{name: ps_dssp, staleness: 16}", 2),
             "staleness_max: strategy.staleness_max is 15, less than strategy.staleness, 16\n");
   EXPECT_THAT(ErrorOf("{name: ps_dssp, staleness_max: -1}"),
               HasSubstr("strategy.staleness_max must be >= 0, found -1"));
@@ -117,38 +117,38 @@ TEST(DsspConfig, TheLargerBoundIsNotTheSmallerOne) {
 }
 
 TEST(GsspConfig, AGroupHasAServerAndAWorker) {
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 4, groups: 4}", 4), "");
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 4, groups: 4}", 4), "");
   EXPECT_EQ(MakeStrategy("{name: gssp}")->Place(3).servers, 3);  // not more than workers
   EXPECT_EQ(MakeStrategy("{name: gssp, servers: 1}")->Place(3).servers, 1);
   EXPECT_EQ(MakeStrategy("{name: gssp, servers: auto}")->Place(9).servers, 4);
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 0}", 3), "");  // as configs had it
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 4}", 3),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 0}", 3), "");  // as configs had it
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 4}", 3),
             "servers: 4 group servers, but 3 workers: a group needs a worker\n");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, groups: 3}", 8),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 2, groups: 3}", 8),
             "groups: 3 groups, but 2 group servers and 8 workers\n");
 }
 
 TEST(GsspConfig, ASynchronousGroupHasNoBound) {
-  EXPECT_EQ(MistakesOf("{name: gssp, inside: bsp}", 4), "");
-  EXPECT_EQ(MistakesOf("{name: gssp, inside: bsp, exchange_every: 8}", 4), "");
-  EXPECT_EQ(MistakesOf("{name: gssp, staleness: 5}", 4), "");
-  EXPECT_EQ(MistakesOf("{name: gssp, inside: bsp, staleness: 5}", 4),
+  EXPECT_EQ(ErrorsOf("{name: gssp, inside: bsp}", 4), "");
+  EXPECT_EQ(ErrorsOf("{name: gssp, inside: bsp, exchange_every: 8}", 4), "");
+  EXPECT_EQ(ErrorsOf("{name: gssp, staleness: 5}", 4), "");
+  EXPECT_EQ(ErrorsOf("{name: gssp, inside: bsp, staleness: 5}", 4),
             "staleness: strategy.staleness is 5, but inside: bsp has no bound\n");
 }
 
 TEST(GsspConfig, GroupsOfTheStartAreWhole) {
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 3), "");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 4),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 3), "");
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 2, group_of: [0, 1, 1]}", 4),
             "group_of: group_of has 3 numbers for 4 workers\n");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, group_of: [0, 0, 2]}", 3),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 3, group_of: [0, 0, 2]}", 3),
             "group_of: group 1 of group_of has no worker\n");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, group_of: [1, 1, 1]}", 3),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 3, group_of: [1, 1, 1]}", 3),
             "group_of: group 0 of group_of has no worker\n");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 2, group_of: [0, 1, 2]}", 3),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 2, group_of: [0, 1, 2]}", 3),
             "group_of: group_of names group 2, but there are 2 group servers, from group 0 on\n");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, groups: 3, group_of: [0, 1, 1]}", 3),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 3, groups: 3, group_of: [0, 1, 1]}", 3),
             "group_of: group_of has 2 groups, but groups is 3\n");
-  EXPECT_EQ(MistakesOf("{name: gssp, servers: 3, groups: 1, group_of: [0, 1, 1]}", 3),
+  EXPECT_EQ(ErrorsOf("{name: gssp, servers: 3, groups: 1, group_of: [0, 1, 1]}", 3),
             "group_of: group_of has 2 groups, but groups is 1\n");
   EXPECT_THAT(ErrorOf("{name: gssp, group_of: [0, 0.5]}"), HasSubstr("strategy.group_of"));
   EXPECT_THAT(ErrorOf("{name: gssp, group_of: [-1]}"), HasSubstr("strategy.group_of"));
@@ -167,8 +167,8 @@ TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
   const auto strategy = MakeStrategy("{name: inhad, n: 5}");
   const ActorSetup setup = SetupFor(*strategy, 3, 8);
   EXPECT_EQ(MakeActors(*strategy, setup)[setup.placement.NodeId(0)]->Vectors().size(), 10u);
-  EXPECT_EQ(MistakesOf("{name: inhad, n: 5}", 5), "");
-  EXPECT_EQ(MistakesOf("{name: inhad, n: 6}", 5),
+  EXPECT_EQ(ErrorsOf("{name: inhad, n: 5}", 5), "");
+  EXPECT_EQ(ErrorsOf("{name: inhad, n: 6}", 5),
             "n: n is 6, but there are 5 workers: it counts as 5\n");
 }
 

@@ -25,10 +25,10 @@ std::string StatsBehind(const std::vector<int64_t>& computed, Nanos away = 5, Na
     EffectWriter effects = worker.At(now);
     worker.actor().OnBegin(effects);
     worker.actor().OnEnd({.samples = 4, .compute = compute}, effects);
-    worker.Hears(worker.server(0), Weights{.held = held}, now + away);
+    worker.Receives(worker.server(0), Weights{.held = held}, now + away);
     now += 1000;
   }
-  return worker.HearsQuiescence({.steps = 1});
+  return worker.ReceivesQuiescence({.steps = 1});
 }
 
 TEST(GsspWorker, MeasuresFromItsSixthStepOn) {
@@ -68,12 +68,12 @@ const Regroup kAllToServer0{.number = 1, .server_of = {0, 0}};
 TEST(GsspServer, AHandoverCountsTheSameBeforeAndBehindTheRegroup) {
   for (const bool early : {false, true}) {
     Alone server("gssp", "servers: 2, staleness: 5", 2, 2);
-    for (const Nanos now : {10, 20, 30}) server.Hears(0, Push{4}, now);
+    for (const Nanos now : {10, 20, 30}) server.Receives(0, Push{4}, now);
     const Handover handover{.number = 1, .worker = 1, .behind = 2, .waiting = 0};
-    if (early) server.Hears(server.server(1), handover);
-    server.Hears(server.coordinator(), kAllToServer0);
-    if (!early) server.Hears(server.server(1), handover);
-    server.Hears(1, Push{4}, 40);
+    if (early) server.Receives(server.server(1), handover);
+    server.Receives(server.coordinator(), kAllToServer0);
+    if (!early) server.Receives(server.server(1), handover);
+    server.Receives(1, Push{4}, 40);
     EXPECT_THAT(server.report().staleness, ElementsAre(3, 0, 1)) << early;
   }
 }
@@ -81,14 +81,14 @@ TEST(GsspServer, AHandoverCountsTheSameBeforeAndBehindTheRegroup) {
 // It asked another server, whose clock this one does not know.
 TEST(GsspServer, AnswersARequestThatWasHandedOverWithoutATime) {
   Alone server("gssp", "servers: 2", 2, 2);
-  server.Hears(server.coordinator(), kAllToServer0);
-  EXPECT_EQ(server.Hears(server.server(1), Handover{1, 1, 0, /*waiting=*/1}, 50),
+  server.Receives(server.coordinator(), kAllToServer0);
+  EXPECT_EQ(server.Receives(server.server(1), Handover{1, 1, 0, /*waiting=*/1}, 50),
             "  s0 > w1 weights + master [0, 10)\n");
-  EXPECT_EQ(server.Hears(1, Push{4}, 60).substr(0, 20), "  s0: apply arrived:");
+  EXPECT_EQ(server.Receives(1, Push{4}, 60).substr(0, 20), "  s0: apply arrived:");
   // And it goes, and comes again.
-  server.Hears(server.coordinator(), Regroup{2, {0, 1}});
-  server.Hears(server.coordinator(), Regroup{3, {0, 0}});
-  EXPECT_EQ(server.Hears(server.server(1), Handover{3, 1, 0, /*waiting=*/1}, 90),
+  server.Receives(server.coordinator(), Regroup{2, {0, 1}});
+  server.Receives(server.coordinator(), Regroup{3, {0, 0}});
+  EXPECT_EQ(server.Receives(server.server(1), Handover{3, 1, 0, /*waiting=*/1}, 90),
             "  s0 > w1 weights + master [0, 10)\n");
 }
 
@@ -104,9 +104,9 @@ TEST(GsspServer, HasAVectorForEachWorkerWhereTheyStepTogether) {
 
 TEST(GsspServer, SendsItsSumToTheOthersAndCountsThat) {
   Alone server("gssp", "servers: 3, group_of: [0, 0, 1, 2]", 4, 4);
-  EXPECT_THAT(server.Hears(0, Push{4}), Not(HasSubstr("exchange")));
+  EXPECT_THAT(server.Receives(0, Push{4}), Not(HasSubstr("exchange")));
   EXPECT_EQ(server.actor().Holds(), "1 gradient that the other groups have not had");
-  const std::string sent = server.Hears(0, Push{4});
+  const std::string sent = server.Receives(0, Push{4});
   EXPECT_THAT(sent, HasSubstr("  s0 > s1 exchange: gradients 2, samples 8 + acc [0, 10)\n"
                               "  s0 > s2 exchange: gradients 2, samples 8 + acc [0, 10)\n"
                               "  s0: clear acc\n"));
@@ -120,14 +120,14 @@ TEST(GsspServer, SendsItsSumToTheOthersAndCountsThat) {
 TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
   Alone server("gssp", "servers: 2, group_of: [0, 0]", 2, 2);
   for (const int worker : {0, 1, 0})
-    EXPECT_THAT(server.Hears(worker, Push{4}), Not(HasSubstr("acc")));
-  EXPECT_EQ(server.HearsQuiescence({.last = true}), "");
+    EXPECT_THAT(server.Receives(worker, Push{4}), Not(HasSubstr("acc")));
+  EXPECT_EQ(server.ReceivesQuiescence({.last = true}), "");
   EXPECT_EQ(server.actor().Holds(), "");
   EXPECT_EQ(server.report().exchanges, 0);
   // It may come to that with a sum that the others were to have.
   Alone left("gssp", "servers: 2, group_of: [0, 0, 1]", 3, 3);
-  left.Hears(0, Push{4});
-  EXPECT_THAT(left.Hears(left.coordinator(), Regroup{1, {0, 0, 0}}), HasSubstr("clear acc"));
+  left.Receives(0, Push{4});
+  EXPECT_THAT(left.Receives(left.coordinator(), Regroup{1, {0, 0, 0}}), HasSubstr("clear acc"));
   EXPECT_EQ(left.actor().Holds(), "");
 }
 
@@ -135,31 +135,31 @@ TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
 TEST(GsspServer, TakesAnEmptiedGroupsWeightsAtTheSizeItHad) {
   Alone emptied("gssp", "servers: 3, group_of: [0, 1, 2], exchange: averaging, exchange_every: 9",
                 3, 4);
-  emptied.Hears(1, Push{4});
+  emptied.Receives(1, Push{4});
   const Regroup regroup{1, {0, 0, 2}};
-  EXPECT_THAT(emptied.Hears(emptied.coordinator(), regroup), HasSubstr("s1 > s0 replica of 1"));
+  EXPECT_THAT(emptied.Receives(emptied.coordinator(), regroup), HasSubstr("s1 > s0 replica of 1"));
   Alone server("gssp", "servers: 3, group_of: [0, 1, 2], exchange: averaging", 3, 3);
-  server.Hears(server.coordinator(), regroup);
-  EXPECT_THAT(server.Hears(server.server(1), Replica{1}),
+  server.Receives(server.coordinator(), regroup);
+  EXPECT_THAT(server.Receives(server.server(1), Replica{1}),
               HasSubstr("+ 0.3333333333333333 arrived"));
 }
 
 TEST(GsspServer, ProbesItsWorkersOneAfterTheOther) {
   Alone server("gssp", "servers: 2, group_of: [0, 1, 0]", 3, 3);
-  EXPECT_THAT(server.Hears(server.coordinator(), Probe{}, 0), HasSubstr("s0 > w0 probe"));
-  EXPECT_THAT(server.Hears(0, Probe{}, 70), HasSubstr("s0 > w2 probe"));
-  EXPECT_THAT(server.Hears(2, Probe{}, 100), HasSubstr("alone 70 unknown 30"));
+  EXPECT_THAT(server.Receives(server.coordinator(), Probe{}, 0), HasSubstr("s0 > w0 probe"));
+  EXPECT_THAT(server.Receives(0, Probe{}, 70), HasSubstr("s0 > w2 probe"));
+  EXPECT_THAT(server.Receives(2, Probe{}, 100), HasSubstr("alone 70 unknown 30"));
   Alone idle("gssp", "servers: 3, group_of: [0, 1, 0]", 3, 5);
-  EXPECT_THAT(idle.Hears(idle.coordinator(), Probe{}, 0),
+  EXPECT_THAT(idle.Receives(idle.coordinator(), Probe{}, 0),
               HasSubstr("alone unknown unknown unknown"));
 }
 
 TEST(GsspServer, HoldsAStepThatIsNotWhole) {
   Alone server("gssp", "servers: 1, inside: bsp", 2, 2);
   EXPECT_EQ(server.actor().Holds(), "");
-  server.Hears(1, Push{4});
+  server.Receives(1, Push{4});
   EXPECT_EQ(server.actor().Holds(), "1 gradient of a step that is not whole");
-  EXPECT_THAT(server.Hears(0, Push{3}), HasSubstr("samples 7"));
+  EXPECT_THAT(server.Receives(0, Push{3}), HasSubstr("samples 7"));
 }
 
 }  // namespace

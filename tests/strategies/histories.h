@@ -51,7 +51,7 @@ struct Histories {
     }
   }
 
-  // The first rule that a planted mistake breaks, over the seeds.
+  // The first rule that a planted error breaks, over the seeds.
   static std::string FirstFailure(const std::function<void(World&)>& plant) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
       const Case run = CaseOf(seed);

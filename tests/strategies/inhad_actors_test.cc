@@ -19,14 +19,14 @@ constexpr ActorId kServer = 2, kNode = 3;
 
 TEST(InhadNode, WaitsSoManyMillisecondsBetweenTwoINs) {
   Alone node("inhad", "in_interval: 2", 2, kNode);
-  EXPECT_EQ(node.Hears(0, Submit{0, 0, 4}),
+  EXPECT_EQ(node.Receives(0, Submit{0, 0, 4}),
             "  n0: sum.0 = arrived\n"
             "  n0 > w0 taken\n"
             "  n0 > s0 in: 1, low 0 computing, 0 pending\n"
             "  n0: timer 0 in 2000000 ns\n");
-  node.Hears(0, Submit{1, 1, 4});
-  EXPECT_EQ(node.Hears(kServer, Noted{}), "");
-  EXPECT_EQ(node.HearsTimer(0),
+  node.Receives(0, Submit{1, 1, 4});
+  EXPECT_EQ(node.Receives(kServer, Noted{}), "");
+  EXPECT_EQ(node.ReceivesTimer(0),
             "  n0 > s0 in: 2, low 1 computing, 0 pending\n"
             "  n0: timer 0 in 2000000 ns\n");
 }
@@ -35,36 +35,36 @@ TEST(InhadNode, WaitsSoManyMillisecondsBetweenTwoINs) {
 TEST(InhadNode, TakesASumOfSeveralVersionsForOneOfTheirMean) {
   Alone node("inhad", "n: 1, late: keep", 2, kNode);
   EXPECT_THAT(node.vectors(), ElementsAre("weights", "out", "sum.0", "sum.1", "sum.2", "sum.3"));
-  node.Hears(0, Submit{1, 1, 4});
-  node.Hears(0, Submit{5, 5, 4});
-  EXPECT_THAT(node.Hears(0, Submit{9, 9, 4}), HasSubstr("sum.1 += arrived"));
-  EXPECT_THAT(node.Hears(kServer, Pull{1, 9}), HasSubstr("out += 0.25 sum.1"));
+  node.Receives(0, Submit{1, 1, 4});
+  node.Receives(0, Submit{5, 5, 4});
+  EXPECT_THAT(node.Receives(0, Submit{9, 9, 4}), HasSubstr("sum.1 += arrived"));
+  EXPECT_THAT(node.Receives(kServer, Pull{1, 9}), HasSubstr("out += 0.25 sum.1"));
   EXPECT_EQ(node.report().merged, 2);
   // Two sums for a bound of 1.
   Alone two("inhad", "n: 1, s_max: 1, late: keep", 2, kNode);
-  two.Hears(0, Submit{1, 1, 4});
-  two.Hears(0, Submit{3, 3, 4});
+  two.Receives(0, Submit{1, 1, 4});
+  two.Receives(0, Submit{3, 3, 4});
   EXPECT_EQ(two.report().merged, 1);
 }
 
 // Two gradients of version 0 and one of version 3, at version 3: (2 * 3 + 0) / 3.
 TEST(InhadNode, DividesItsSumByTheMeanStaleness) {
   Alone node("inhad", "n: 1, modulate: mean", 2, kNode);
-  node.Hears(0, Submit{0, 0, 4});
-  node.Hears(0, Submit{0, 3, 4});
-  node.Hears(0, Submit{3, 3, 4});
-  EXPECT_THAT(node.Hears(kServer, Pull{1, 3}), HasSubstr("out += 0.5 sum.0"));
+  node.Receives(0, Submit{0, 0, 4});
+  node.Receives(0, Submit{0, 3, 4});
+  node.Receives(0, Submit{3, 3, 4});
+  EXPECT_THAT(node.Receives(kServer, Pull{1, 3}), HasSubstr("out += 0.5 sum.0"));
 }
 
 // What it had is lost, it says no more, and when it dies nothing is lost twice or found again.
 TEST(InhadNode, ThatIsGivenUpLosesWhatItHas) {
   Alone node("inhad", "n: 1", 2, kNode, true);
-  node.Hears(0, Submit{0, 0, 4});
-  node.Hears(0, Submit{1, 1, 4});
-  EXPECT_EQ(node.Hears(kServer, GiveUp{0}), "  n0: clear sum.0\n  n0: clear sum.1\n");
-  EXPECT_EQ(node.Hears(kServer, Noted{}), "");
+  node.Receives(0, Submit{0, 0, 4});
+  node.Receives(0, Submit{1, 1, 4});
+  EXPECT_EQ(node.Receives(kServer, GiveUp{0}), "  n0: clear sum.0\n  n0: clear sum.1\n");
+  EXPECT_EQ(node.Receives(kServer, Noted{}), "");
   EXPECT_EQ(node.report().lost, 2);
-  EXPECT_EQ(node.Hears(0, Submit{1, 1, 4}), "  n0 > w0 taken\n");
+  EXPECT_EQ(node.Receives(0, Submit{1, 1, 4}), "  n0 > w0 taken\n");
   node.actor().OnDeath();
   EXPECT_EQ(node.report().lost, 3);
 }
@@ -81,11 +81,13 @@ TEST(InhadRun, StopsAtADeathOnlyWhereNobodyIsGivenUp) {
 TEST(InhadScheduler, LooksAfterNodesOnlyWhereTheyMayDieAndOneWouldBeLeft) {
   const In in{.submitted = 0, .low_computing = 0};
   const std::string look = "  s0: timer 1 in 30000000000 ns\n";
-  EXPECT_EQ(Alone("inhad", "n: 1", 2, kServer, true).Hears(kNode, in), look + "  s0 > n0 noted\n");
-  EXPECT_EQ(Alone("inhad", "n: 1", 2, kServer).Hears(kNode, in), "  s0 > n0 noted\n");
-  EXPECT_EQ(Alone("inhad", "pull_timeout: 0", 2, kServer, true).Hears(kNode, in),
+  EXPECT_EQ(Alone("inhad", "n: 1", 2, kServer, true).Receives(kNode, in),
+            look + "  s0 > n0 noted\n");
+  EXPECT_EQ(Alone("inhad", "n: 1", 2, kServer).Receives(kNode, in), "  s0 > n0 noted\n");
+  EXPECT_EQ(Alone("inhad", "pull_timeout: 0", 2, kServer, true).Receives(kNode, in),
             "  s0 > n0 noted\n");
-  EXPECT_EQ(Alone("inhad", "n: 1", 1, /*id=*/1, true).Hears(/*node=*/2, in), "  s0 > n0 noted\n");
+  EXPECT_EQ(Alone("inhad", "n: 1", 1, /*id=*/1, true).Receives(/*node=*/2, in),
+            "  s0 > n0 noted\n");
 }
 
 // A node that says nothing new is asked, answers, and is asked again: a hundred times.
@@ -94,26 +96,26 @@ TEST(InhadScheduler, EndsToLookWhereThereAreOnlyAnswers) {
   In in{.submitted = 0, .low_computing = 0};
   int looks = 0;
   bool more = true;
-  for (server.Hears(kNode, in); more && looks < 1000; ++looks) {
-    more = server.HearsTimer(1).find("timer 1") != std::string::npos;
+  for (server.Receives(kNode, in); more && looks < 1000; ++looks) {
+    more = server.ReceivesTimer(1).find("timer 1") != std::string::npos;
     for (const ActorId node : {kNode, kNode + 1}) {
-      EXPECT_THAT(server.Hears(node, in), Not(HasSubstr("give up")));
+      EXPECT_THAT(server.Receives(node, in), Not(HasSubstr("give up")));
     }
   }
   EXPECT_EQ(looks, 101);
-  EXPECT_THAT(server.Hears(kNode, in), Not(HasSubstr("timer")));
+  EXPECT_THAT(server.Receives(kNode, in), Not(HasSubstr("timer")));
   in.submitted = 1;
-  EXPECT_THAT(server.Hears(kNode, in), HasSubstr("timer 1"));
+  EXPECT_THAT(server.Receives(kNode, in), HasSubstr("timer 1"));
 }
 
 // Neither answers: one is given up when it has been asked once, the other is all that is left.
 TEST(InhadScheduler, NeverGivesUpTheLastNode) {
   Alone server("inhad", "n: 1", 2, kServer, true);
-  server.Hears(kNode, In{});
-  server.HearsTimer(1);  // it has heard node 0 since the beginning
-  EXPECT_THAT(server.HearsTimer(1), HasSubstr("s0 > n1 give up: node 1"));
+  server.Receives(kNode, In{});
+  server.ReceivesTimer(1);  // it has heard node 0 since the beginning
+  EXPECT_THAT(server.ReceivesTimer(1), HasSubstr("s0 > n1 give up: node 1"));
   for (int look = 0; look < 5; ++look) {
-    EXPECT_THAT(server.HearsTimer(1), Not(HasSubstr("give up")));
+    EXPECT_THAT(server.ReceivesTimer(1), Not(HasSubstr("give up")));
   }
   EXPECT_THAT(server.actor().Describe(), HasSubstr("nodes {1} are given up"));
 }
@@ -130,15 +132,17 @@ TEST(InhadScheduler, SendsANodeThatWasLeftOutItsWeightsBetweenRounds) {
   Alone server("inhad", "n: 2, broadcast: pulled, pipelined: true", 2, kServer);
   const std::string sends = "  s0 > n0 weights: version ";
   const In idle{.submitted = 0, .low_computing = 0};
-  EXPECT_THAT(server.Hears(kNode + 1, In{1, 0, 0}), HasSubstr("s0 > n1 pull: round 1, version 0"));
-  EXPECT_THAT(server.Hears(kNode + 1, GradOf(1, 0)), Not(HasSubstr(sends)));
-  EXPECT_THAT(server.Hears(kNode, idle), HasSubstr(sends + "1"));
-  EXPECT_THAT(server.Hears(kNode, idle), Not(HasSubstr(sends)));  // it has them
-  server.Hears(kNode + 1, In{2, 1, 1});
-  server.Hears(kNode + 1, GradOf(2, 1));
-  EXPECT_THAT(server.Hears(kNode + 1, In{3, 2, 2}), HasSubstr("s0 > n1 pull: round 3, version 2"));
-  EXPECT_THAT(server.Hears(kNode, idle), Not(HasSubstr(sends)));
-  EXPECT_THAT(server.Hears(kNode + 1, GradOf(3, 2)), HasSubstr(sends + "3"));
+  EXPECT_THAT(server.Receives(kNode + 1, In{1, 0, 0}),
+              HasSubstr("s0 > n1 pull: round 1, version 0"));
+  EXPECT_THAT(server.Receives(kNode + 1, GradOf(1, 0)), Not(HasSubstr(sends)));
+  EXPECT_THAT(server.Receives(kNode, idle), HasSubstr(sends + "1"));
+  EXPECT_THAT(server.Receives(kNode, idle), Not(HasSubstr(sends)));  // it has them
+  server.Receives(kNode + 1, In{2, 1, 1});
+  server.Receives(kNode + 1, GradOf(2, 1));
+  EXPECT_THAT(server.Receives(kNode + 1, In{3, 2, 2}),
+              HasSubstr("s0 > n1 pull: round 3, version 2"));
+  EXPECT_THAT(server.Receives(kNode, idle), Not(HasSubstr(sends)));
+  EXPECT_THAT(server.Receives(kNode + 1, GradOf(3, 2)), HasSubstr(sends + "3"));
 }
 
 }  // namespace

@@ -320,11 +320,11 @@ TEST(Merging, WithoutOverlapEverythingWaitsForTheLastGradient) {
 
 // T(M) = 1 + M: the first bucket is on its way until 24, the second has waited since 5.
 TEST(Merging, ABucketIsSentWhenItIsReadyAndTheOneBeforeHasArrived) {
-  GradientPieces pieces;
-  pieces.ranges = {{0, 2}, {2, 2}, {2, 5}, {5, 6}};
-  pieces.ready = {1, 2, 3, 5};
-  pieces.reduce_seconds = Line(1, 1);
-  const auto sendings = SendingsOf(pieces, {{0, 5}, {5, 6}});
+  LayerGradients layer_gradients;
+  layer_gradients.ranges = {{0, 2}, {2, 2}, {2, 5}, {5, 6}};
+  layer_gradients.ready = {1, 2, 3, 5};
+  layer_gradients.reduce_seconds = Line(1, 1);
+  const auto sendings = SendingsOf(layer_gradients, {{0, 5}, {5, 6}});
   ASSERT_EQ(sendings.size(), 2u);
   EXPECT_EQ(sendings[0].gradients, 2u);
   EXPECT_EQ(sendings[0].bytes, 20);
@@ -335,8 +335,8 @@ TEST(Merging, ABucketIsSentWhenItIsReadyAndTheOneBeforeHasArrived) {
   EXPECT_EQ(sendings[1].ready, 5);
   EXPECT_EQ(sendings[1].begin, 24);
   EXPECT_EQ(sendings[1].end, 29);
-  EXPECT_EQ(PredictStep(pieces, {{0, 5}, {5, 6}}), 29);
-  EXPECT_EQ(SendingsOf(pieces, {{0, 5}, {5, 6}}, MergeStart::kAfterBackward)[0].begin, 5);
+  EXPECT_EQ(PredictStep(layer_gradients, {{0, 5}, {5, 6}}), 29);
+  EXPECT_EQ(SendingsOf(layer_gradients, {{0, 5}, {5, 6}}, MergeStart::kAfterBackward)[0].begin, 5);
 }
 
 TEST(Merging, NoGradientsNeedNoGroup) {

@@ -1,4 +1,4 @@
-// Thousands of random histories of each protocol, and the proof that the judge finds planted bugs.
+// Thousands of random histories of each protocol, and the proof that the oracle finds planted bugs.
 // support/seeds.h says how many.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ void ExpectFound(const ScenarioFn& scenario_of, const std::string& rule) {
   EXPECT_EQ(World(scenario_of(seed), seed).Run(), verdict) << "seed " << seed << " does not repeat";
 }
 
-// The actors allow one step more than the judge does.
+// The actors allow one step more than the oracle does.
 Scenario BoundOffByOne(uint64_t seed) {
   Scenario scenario = ScenarioOf("ps_ssp", seed);
   scenario.bound = std::max<int64_t>(scenario.bound - 1, 0);

@@ -14,11 +14,11 @@ class RandomWorld::ActorEffects : public Effects {
   ActorEffects(RandomWorld& world, ActorId id) : world_(world), id_(id) {}
 
   void StartStep() override {
-    world_.judge_.Started(id_, vectors()[vectors().Find(VectorRole::kWeights)]);
+    world_.oracle_.Started(id_, vectors()[vectors().Find(VectorRole::kWeights)]);
     world_.Post(world_.now_ + world_.StepTime(id_), What::kEnd, id_);
   }
   void EndStep(const StepOutcome& outcome) override {
-    world_.judge_.Ended(id_, outcome);
+    world_.oracle_.Ended(id_, outcome);
     world_.BeginLater(id_);
   }
   void Send(ActorId to, Message message, Payload payload) override {
@@ -40,7 +40,7 @@ class RandomWorld::ActorEffects : public Effects {
     if (world_.Loses(update)) return;
     const int server = world_.setup_.placement.ServerOf(id_);
     Content& master = vectors()[vectors().Find(VectorRole::kMaster)][server];
-    world_.judge_.Applied(server, master, vectors()[update.gradient][server], update);
+    world_.oracle_.Applied(server, master, vectors()[update.gradient][server], update);
   }
   void Reduce(Range) override { DT_CHECK(false) << "a server protocol reduces"; }
   Nanos Time() override { return world_.now_; }
@@ -68,7 +68,7 @@ RandomWorld::RandomWorld(const Scenario& scenario, uint64_t seed)
       strategy_(MakeStrategy(scenario.strategy)),
       setup_(SetupFor(*strategy_, scenario.workers, kElements, scenario.compress)),
       actors_(MakeActors(*strategy_, setup_)),
-      judge_(scenario, setup_.placement),
+      oracle_(scenario, setup_.placement),
       begun_(scenario.workers, 0) {
   std::vector<Range> shards;
   for (int s = 0; s < setup_.placement.servers; ++s) {
@@ -80,18 +80,18 @@ RandomWorld::RandomWorld(const Scenario& scenario, uint64_t seed)
 
 std::string RandomWorld::Run() {
   for (ActorId worker = 0; worker < scenario_.workers; ++worker) BeginLater(worker);
-  while (!events_.empty() && judge_.verdict().empty()) {
+  while (!events_.empty() && oracle_.verdict().empty()) {
     Event event = events_.top();
     events_.pop();
     now_ = event.time;
     if (reload_ && reloads_.Below(event.sequence, 8) == 0) Reload(event.actor);
     Handle(event);
   }
-  if (!judge_.verdict().empty()) return judge_.verdict();
+  if (!oracle_.verdict().empty()) return oracle_.verdict();
   ProtocolReport report;
   for (const auto& actor : actors_) actor->Report(report);
-  judge_.Finished(report, vectors_);
-  return judge_.verdict();
+  oracle_.Finished(report, vectors_);
+  return oracle_.verdict();
 }
 
 void RandomWorld::Handle(Event& event) {
@@ -101,19 +101,19 @@ void RandomWorld::Handle(Event& event) {
   if (event.what == What::kBegin) {
     actor.OnBegin(effects);
   } else if (event.what == What::kEnd) {
-    judge_.Pushed(event.actor);
+    oracle_.Pushed(event.actor);
     const Gradient step{event.actor, begun_[event.actor]};
     SymbolicVectors& vectors = vectors_[event.actor];
     Parts& gradient = vectors[vectors.Find(VectorRole::kGradient)];
     for (int shard = 0; shard < placement.servers; ++shard) gradient[shard] = {{}, {step}, {step}};
-    actor.OnEnd(Judge::ReportOf(step), effects);
+    actor.OnEnd(Oracle::ReportOf(step), effects);
   } else {
     vectors_[event.actor].Arrive(std::move(event.parts));
     const bool at_server = !placement.IsWorker(event.actor);
     const int server = placement.ServerOf(event.actor);
-    if (at_server) judge_.Reached(server, event.from, event.message);
+    if (at_server) oracle_.Reached(server, event.from, event.message);
     actor.OnMessage(event.from, event.message, effects);
-    if (at_server) judge_.Settled(server);
+    if (at_server) oracle_.Settled(server);
   }
 }
 
@@ -128,7 +128,7 @@ void RandomWorld::Send(ActorId from, ActorId to, Message message, Parts parts) {
                           ActorName(placement, to), MessageText(placement, message));
   if (Loses(from, to, message)) return;
   if (message.kind == ps::Weights::kKind) {
-    judge_.Answered(placement.ServerOf(from), to, Unpack<ps::Weights>(message));
+    oracle_.Answered(placement.ServerOf(from), to, Unpack<ps::Weights>(message));
   }
   Nanos& arrival = last_arrival_[{from, to}];
   arrival = std::max(arrival, now_ + Latency());

@@ -1,5 +1,5 @@
 // RandomWorld: one protocol with all its actors in memory, in a random but repeatable history -
-// jitter, stragglers, pauses, late messages - under the eyes of a Judge.
+// jitter, stragglers, pauses, late messages - under the eyes of a Oracle.
 //
 // Messages of a pair stay in order; otherwise anything may overtake anything.  One seed, one
 // history.
@@ -14,7 +14,7 @@
 
 #include "framework/core/random.h"
 #include "framework/strategies/strategy.h"
-#include "tests/strategies/judge.h"
+#include "tests/strategies/oracle.h"
 #include "tests/strategies/symbolic_vectors.h"
 
 namespace dtrain {
@@ -76,7 +76,7 @@ class RandomWorld {
   ActorSetup setup_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<SymbolicVectors> vectors_;
-  Judge judge_;
+  Oracle oracle_;
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::map<std::pair<ActorId, ActorId>, Nanos> last_arrival_;

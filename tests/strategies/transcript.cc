@@ -28,7 +28,7 @@ class Replayer {
   void End(const Words& words);
   void Steps(const Words& words);
   void DeliverAll();
-  void TellQuiescent(const Words& words);
+  void NotifyQuiescent(const Words& words);
   void Reload();
   void Report();
   ActorId Id(const std::string& name) const;
@@ -62,7 +62,7 @@ std::string Replayer::Line(const std::string& line) {
   } else if (what == "deliver") {
     Deliver(words);
   } else if (what == "quiet") {
-    TellQuiescent(words);
+    NotifyQuiescent(words);
   } else if (what == "steps") {
     Steps(words);
   } else if (what == "timer") {
@@ -164,7 +164,7 @@ void Replayer::DeliverAll() {
   }
 }
 
-void Replayer::TellQuiescent(const Words& words) {
+void Replayer::NotifyQuiescent(const Words& words) {
   QuiescentState quiescent;
   for (const std::string& word : words) {
     if (word == "last") quiescent.last = true;

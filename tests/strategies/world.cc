@@ -168,7 +168,7 @@ std::string World::Run() {
     if (!rules_->verdict().empty()) return rules_->verdict();
     if (MayStart()) return fmt::format("nothing happens any more after {} steps", started_);
     last = started_ == scenario_.steps;
-    TellQuiescent(last);
+    NotifyQuiescent(last);
     if (!last) GoOn();
   }
   if (!rules_->verdict().empty()) return rules_->verdict();
@@ -237,7 +237,7 @@ void World::Kill(const Death& death) {
   }
 }
 
-void World::TellQuiescent(bool last) {
+void World::NotifyQuiescent(bool last) {
   quiet_ = true;
   QuiescentState quiescent{
       .samples_applied = ended_,

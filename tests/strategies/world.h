@@ -105,7 +105,7 @@ class World {
   const Placement& placement() const { return setup_.placement; }
   // Now and then an actor is saved, made anew and loaded, which must not change the history.
   void ReloadActors() { reload_ = true; }
-  // Where a test plants a mistake: true for a message, or an update, that is to be lost; for a dead
+  // Where a test plants an error: true for a message, or an update, that is to be lost; for a dead
   // node that counts nothing.
   std::function<bool(ActorId from, ActorId to, const Message&)> loses;
   std::function<bool(ActorId server, const Update&)> loses_update;
@@ -132,7 +132,7 @@ class World {
   void Handle(Event& event);
   std::optional<Event> Next();
   void Drain();
-  void TellQuiescent(bool last);
+  void NotifyQuiescent(bool last);
   void Kill(const Death& death);
   void Post(Event event);
   void Send(ActorId from, ActorId to, Message message, Parts parts);

@@ -62,9 +62,9 @@ TEST_F(BadInputTest, TenThousandLayersAreChecked) {
   EXPECT_EQ(check.code, 0) << check.err;
   std::ofstream(folder_ / "model.yaml", std::ios::app)
       << "  - {name: one_more, type: relu, input: fc9999}\n";
-  const Outcome mistake = Run("check --config run.yaml");
-  EXPECT_EQ(mistake.code, 2);
-  EXPECT_THAT(mistake.err, HasSubstr("model.yaml:10003:"));
+  const Outcome error = Run("check --config run.yaml");
+  EXPECT_EQ(error.code, 2);
+  EXPECT_THAT(error.err, HasSubstr("model.yaml:10003:"));
 }
 
 TEST_F(BadInputTest, ADeviceThatCannotBeHadIsRefused) {
@@ -84,7 +84,7 @@ TEST_F(BadInputTest, ADeviceThatCannotBeHadIsRefused) {
   EXPECT_EQ(Run("check --config other.yaml --set device=auto").code, 0);
 }
 
-// Whoever asks for it: a thread, the data set, a layer's kernels (oneDNN has none to lose).  Memory ends for large pieces
+// Whoever asks for it: a thread, the data set, a layer's kernels (oneDNN has none to lose).  Memory ends for large chunks
 // alone (scarce/scarce_memory.cc), at places that follow from what a whole run takes.
 TEST_F(BadInputTest, WhereMemoryEndsTheErrorSaysForWhat) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

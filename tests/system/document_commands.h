@@ -188,7 +188,7 @@ inline const std::map<std::string, std::string> kCommandsNotRun = {
      kPyTorch},
     {"build/torch/bin/python tools/bench/compare_pytorch.py --dtrain build/release/dtrain",
      kPyTorch},
-    {"build/torch/bin/python tools/bench/compare_pictures.py --dtrain build/release/dtrain",
+    {"build/torch/bin/python tools/bench/compare_images.py --dtrain build/release/dtrain",
      kPyTorch},
     {"tools/reproduce/gssp throughput", kLong},
     {"tools/reproduce/gssp resnet18", kLong},

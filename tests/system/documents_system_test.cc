@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/data/picture_files.h"
+#include "tests/data/image_files.h"
 #include "tests/system/document_commands.h"
 #include "tests/system/documents.h"
 
@@ -71,7 +71,7 @@ std::set<std::string> NamesToldIn(const std::string& section) {
 
 class DocumentsSystemTest : public SystemTest {
  protected:
-  // A folder as a user sees it, with pictures of two classes, and of three others.
+  // A folder as a user sees it, with images of two classes, and of three others.
   void SetUp() override {
     SystemTest::SetUp();
     fs::create_directories(folder_ / "build");
@@ -80,7 +80,7 @@ class DocumentsSystemTest : public SystemTest {
       fs::create_symlink(fs::path(DTRAIN_SOURCE_DIR) / name, folder_ / name);
     }
     for (const char* name :
-         {"pictures/cat", "pictures/dog", "others/bat", "others/cat", "others/dog", "more"}) {
+         {"images/cat", "images/dog", "others/bat", "others/cat", "others/dog", "more"}) {
       fs::create_directories(folder_ / name);
       for (int i = 0; i < 30; ++i) {
         std::ofstream(folder_ / name / (std::to_string(i) + ".png"))

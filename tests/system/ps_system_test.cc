@@ -248,7 +248,7 @@ TEST_F(PsSystemTest, DeathsAreForSimulations) {
   EXPECT_THAT(simulated.out, HasSubstr("worker 2 of node 1 died at 0.002 s"));
 }
 
-TEST_F(PsSystemTest, MistakesInTheStrategyAreNamed) {
+TEST_F(PsSystemTest, ErrorsInTheStrategyAreNamed) {
   const Outcome staleness = Run(
       std::string(kSmall) + "--output x --set strategy.name=ps_ssp --set strategy.staleness=-1");
   EXPECT_EQ(staleness.code, 2);

@@ -119,7 +119,7 @@ TEST_F(ReportSystemTest, FollowEndsWithTheRun) {
   EXPECT_THAT(Slurp(folder_ / "run/report.html"), Not(HasSubstr("http-equiv=\"refresh\"")));
 }
 
-TEST_F(ReportSystemTest, MistakesAreNamed) {
+TEST_F(ReportSystemTest, ErrorsAreNamed) {
   const Outcome none = Run("report nowhere");
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("nowhere: no such folder"));

@@ -56,7 +56,7 @@ TEST_F(SystemTest, ARunKilledInTheMiddleResumesToTheSameWeights) {
   EXPECT_EQ(WeightsOf("part"), WeightsOf("whole"));
 }
 
-TEST_F(SystemTest, TenMistakesAreReportedAtOnce) {
+TEST_F(SystemTest, TenErrorsAreReportedAtOnce) {
   std::ofstream(folder_ / "bad.yaml")
       << "model: {name: lenet6}\n"
          "data: {name: mnits}\n"

@@ -79,12 +79,12 @@ TEST_F(TablesSystemTest, AModelTakesColumnsByTheirNames) {
 TEST_F(TablesSystemTest, FilesOfAnotherKindAreToldApart) {
   WriteConfig(2);
   ASSERT_EQ(Run("train --config run.yaml --set epochs=1 --output run").code, 0);
-  Write("picture.csv", "\x89PNG\r\n\x1a\n and more");
+  Write("image.csv", "\x89PNG\r\n\x1a\n and more");
   fs::create_directory(folder_ / "folder");
-  const Outcome outcome = Run("predict --weights run picture.csv folder");
+  const Outcome outcome = Run("predict --weights run image.csv folder");
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("picture.csv: this is a picture; the model takes rows of 2 numbers"),
+              AllOf(HasSubstr("image.csv: this is an image; the model takes rows of 2 numbers"),
                     HasSubstr("folder: this is a folder; the model takes rows of 2 numbers")));
   ASSERT_EQ(Run("train --config $CONFIGS/quickstart.yaml --set data.train_samples=64 "
                 "--set data.test_samples=64 --set epochs=1 --output digits")
@@ -92,7 +92,7 @@ TEST_F(TablesSystemTest, FilesOfAnotherKindAreToldApart) {
             0);
   const Outcome table = Run("predict --weights digits train.csv");
   EXPECT_EQ(table.code, 3);
-  EXPECT_THAT(table.err, HasSubstr("train.csv: this is a table; the model takes pictures of "
+  EXPECT_THAT(table.err, HasSubstr("train.csv: this is a table; the model takes images of "
                                    "1 x 28 x 28"));
   const Outcome nothing = Run("predict --weights nothing train.csv");
   EXPECT_EQ(nothing.code, 6);

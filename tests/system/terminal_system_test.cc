@@ -79,7 +79,7 @@ bool IsStatus(const std::string& line) {
 
 class TerminalTest : public SystemTest {
  protected:
-  // Runs it on a terminal.  `look` is called after each piece of output.
+  // Runs it on a terminal.  `look` is called after each chunk of output.
   int OnTerminal(const std::string& arguments, unsigned short columns,
                  const std::function<void(int terminal, pid_t child)>& look = {}) {
     screen_ = Screen(columns);
@@ -94,9 +94,9 @@ class TerminalTest : public SystemTest {
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(127);
     }
-    char piece[4096];
-    for (ssize_t bytes = 0; (bytes = ::read(terminal, piece, sizeof(piece))) > 0;) {
-      const std::string text(piece, static_cast<size_t>(bytes));
+    char chunk[4096];
+    for (ssize_t bytes = 0; (bytes = ::read(terminal, chunk, sizeof(chunk))) > 0;) {
+      const std::string text(chunk, static_cast<size_t>(bytes));
       raw_ += text;
       screen_.Take(text);
       if (look) look(terminal, child);

@@ -82,20 +82,20 @@ TEST(Checkpoint, ModelsWithoutStateNeedNone) {
 }
 
 TEST(Checkpoint, VocabulariesStayWithTheWeights) {
-  TextFacts facts;
-  facts.source = Vocabulary::Of({{"a", "b"}}, 1);
+  TextInfo info;
+  info.source = Vocabulary::Of({{"a", "b"}}, 1);
   CheckpointSample sample;
-  sample.info.text = facts.ToText();
+  sample.info.text = info.ToText();
   const fs::path path = FreshFolder() / "c.h5";
   WriteCheckpoint(path, sample.View());
   EXPECT_EQ(ReadStoredInfo(path), sample.info);
   EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
-  sample.layout.text = facts.ToText();
+  sample.layout.text = info.ToText();
   EXPECT_NO_THROW(ReadCheckpoint(path, sample.layout));
-  const std::string there = facts.Hash().substr(0, 12);
-  facts.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
-  sample.layout.text = facts.ToText();
-  const std::string here = facts.Hash().substr(0, 12);
+  const std::string there = info.Hash().substr(0, 12);
+  info.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
+  sample.layout.text = info.ToText();
+  const std::string here = info.Hash().substr(0, 12);
   EXPECT_THAT(ReadError(path, sample.layout),
               testing::StartsWith("checkpoint " + path.string() +
                                   " has other vocabularies than the data set: 6 and 4 words, " +

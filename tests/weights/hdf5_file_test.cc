@@ -240,8 +240,8 @@ TEST(Hdf5File, AFilterThatIsNotHereIsNamed) {
   const Hdf5Reader in(bytes, "file.h5");
   std::vector<float> read(4);
   EXPECT_EQ(WhatOf<CheckpointError>([&] { in.ReadFloats("data", read); }),
-            "cannot read file.h5: data: it is packed by filter 300 ('not-here'), which this HDF5 "
-            "does not have");
+            "cannot read file.h5: data: it is compressed by filter 300 ('not-here'), which this "
+            "HDF5 does not have");
 }
 
 }  // namespace

@@ -242,16 +242,16 @@ TEST_F(WeightsFiles, TheTextIsExportedWhereThereIsOne) {
 }
 
 TEST_F(WeightsFiles, AnExportKnowsItsVocabularies) {
-  TextFacts facts;
-  facts.source = Vocabulary::Of({{"a", "b"}}, 1);
+  TextInfo info;
+  info.source = Vocabulary::Of({{"a", "b"}}, 1);
   StoredWeights stored = ReadStoredWeights(checkpoint_);
-  stored.info.text = facts.ToText();
+  stored.info.text = info.ToText();
   const std::filesystem::path path = folder_ / "text.safetensors";
   WriteStoredWeights(path, WeightsFormat::kSafetensors, stored);
-  sample_.layout.text = facts.ToText();
+  sample_.layout.text = info.ToText();
   EXPECT_NO_THROW(LoadWeights(path, sample_.layout));
-  facts.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
-  sample_.layout.text = facts.ToText();
+  info.source = Vocabulary::Of({{"a", "c", "d"}}, 1);
+  sample_.layout.text = info.ToText();
   EXPECT_THROW(LoadWeights(path, sample_.layout), CheckpointMismatch);
   // Another program's file says nothing of words.
   EXPECT_NO_THROW(LoadWeights(Exported(WeightsFormat::kSafetensors), sample_.layout));

@@ -17,7 +17,7 @@
 namespace dtrain {
 namespace {
 
-// One way to sum a vector over all ranks, and the time of each sample of it.
+// One method of summing a vector over all ranks, and its sample times.
 struct Candidate {
   std::string name;
   std::function<void(std::span<float>)> reduce;
@@ -59,7 +59,7 @@ int SamplesFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((256 << 20) / bytes, 9, 101));
 }
 
-// Small reductions are timed many at a time: a single one is shorter than the barrier before it.
+// Small reductions are timed in groups: a single one is shorter than the barrier before it.
 int RepeatsFor(int64_t bytes) {
   return static_cast<int>(std::clamp<int64_t>((1 << 20) / bytes, 1, 100));
 }
@@ -77,7 +77,7 @@ void CheckSum(Transport& transport, Candidate& candidate, std::span<float> data)
 void Sample(Transport& transport, Candidate& candidate, std::span<float> data) {
   const int repeats = RepeatsFor(static_cast<int64_t>(data.size_bytes()));
   transport.Barrier();
-  candidate.reduce(data);  // not timed: brings the ranks into step, after a barrier they slept in
+  candidate.reduce(data);  // not timed: synchronises ranks that slept in the barrier
   const Nanos begin = WallNow();
   for (int i = 0; i < repeats; ++i) candidate.reduce(data);
   candidate.sample_us.push_back(static_cast<double>(WallNow() - begin) / 1e3 / repeats);

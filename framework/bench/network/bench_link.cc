@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kFitStreams = 5;
 constexpr int64_t kIncastBytes = 4 << 20;
-constexpr int kIncastMessages = 72;  // in all
+constexpr int kIncastMessages = 72;  // of all senders together
 
 int PingsFor(int64_t bytes, int asked) {
   return asked > 0 ? asked : static_cast<int>(std::clamp<int64_t>((64 << 20) / bytes, 11, 201));
@@ -36,7 +36,7 @@ void Pong(Transport& transport, std::span<std::byte> message) {
   WaitFor(transport, transport.Send(0, Tag::kBulk, message));
 }
 
-// One way, in microseconds.
+// Returns one-way times in microseconds.
 std::vector<double> TimePings(Transport& transport, Rank peer, std::span<std::byte> message,
                               int samples) {
   std::vector<double> one_way_us;
@@ -59,7 +59,7 @@ nlohmann::ordered_json LineFor(const char* bench, const Transport& transport, Ra
           {"same_node", std::find(node.begin(), node.end(), peer) != node.end()}};
 }
 
-// Case `bytes`, as rank 0 and as the peer see it.
+// Measures one size, on rank 0 and on the peer.
 void Measure(Transport& transport, Rank peer, std::span<std::byte> message, int samples,
              std::ostream& out) {
   if (transport.rank() != 0) {

@@ -10,15 +10,15 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kSlopePoints = 64;  // all pairs of so many points
+constexpr size_t kSlopePoints = 64;  // slopes of all pairs of these points
 constexpr size_t kPrefixLeast = 16;  // messages
-constexpr double kPlateau = 1.1;     // what still counts as level
+constexpr double kPlateau = 1.1;     // ratio that still counts as level
 constexpr double kBucketSeconds = 1e-3;
 constexpr double kLineOverRate = 2;
 constexpr double kAgreement = 0.25;
 
-// The median slope over all pairs of the later half (Theil and Sen's estimator): a rank that did
-// not run for a while bends a least-squares line, not this.
+// Returns the median slope over all pairs of the later half (Theil and Sen's estimator), which, unlike a least-squares
+// line, is robust against a rank that did not run for a while.
 double LongRunRate(std::span<const Arrival> arrivals) {
   const auto later = arrivals.subspan(arrivals.size() / 2);
   const size_t points = std::min(kSlopePoints, later.size());
@@ -38,8 +38,8 @@ double Excess(const Arrival& arrival, double rate) {
   return static_cast<double>(arrival.bytes) - rate * arrival.seconds;
 }
 
-// The bytes ahead of the rate in the second half of the first `prefix` messages.  Segments arrive
-// up to 64 KB at a time; how far the link is shows in the last message of such a bunch.
+// Returns the bytes ahead of the rate in the second half of the first `prefix` messages.  Segments arrive in bunches of
+// up to 64 KB; the last message of a bunch shows the progress of the link.
 double ExcessWithin(std::span<const Arrival> arrivals, size_t prefix, double rate) {
   const double gap_least = 0.5 * static_cast<double>(arrivals[0].bytes) / rate;
   std::vector<double> tops;
@@ -51,8 +51,8 @@ double ExcessWithin(std::span<const Arrival> arrivals, size_t prefix, double rat
   return tops.empty() ? Excess(arrivals[prefix - 1], rate) : Median(std::move(tops));
 }
 
-// The level at which the excess stays: as early as possible, because an error of the rate adds up
-// with time.  0 when it never stays.
+// Returns the level at which the excess stays, as early as possible, because an error of the rate accumulates with
+// time.  0 if it never stays.
 double PlateauOfExcess(std::span<const Arrival> arrivals, double rate) {
   double previous = ExcessWithin(arrivals, kPrefixLeast, rate);
   for (size_t prefix = 2 * kPrefixLeast; prefix <= arrivals.size() / 2; prefix *= 2) {
@@ -63,7 +63,7 @@ double PlateauOfExcess(std::span<const Arrival> arrivals, double rate) {
   return 0;
 }
 
-// From the first message until the bucket is half empty, and a little.
+// Measures from the first message until slightly more than half of the bucket is used.
 double LineRate(std::span<const Arrival> arrivals, double rate, double bucket) {
   size_t last = 1;
   while (last + 1 < arrivals.size() && Excess(arrivals[last], rate) < 0.6 * bucket) ++last;
@@ -72,7 +72,7 @@ double LineRate(std::span<const Arrival> arrivals, double rate, double bucket) {
   return bytes / std::max(seconds, 1e-9);
 }
 
-// Bucket and line of a stream over a link of this rate.
+// Fits bucket and line of a stream over a link of this rate.
 LinkFit FitAt(std::span<const Arrival> arrivals, double rate) {
   const LinkFit plain{rate, 0, rate};
   if (arrivals.size() < 4 * kPrefixLeast) return plain;

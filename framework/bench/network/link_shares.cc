@@ -13,12 +13,12 @@
 namespace dtrain {
 namespace {
 
-constexpr double kLeastTogether = 1.5;  // fewer share too little to tell
-// Messages of a small weight last longer and meet more of the others, which evens the ratios out.
-// Found with the simulated network (tests/cli/link_shares_test.cc).
+constexpr double kLeastTogether = 1.5;  // fewer overlap too little for an estimate
+// Corrects a bias: messages of a small weight last longer and overlap more others, which evens the ratios out.
+// Determined with the simulated network (tests/cli/link_shares_test.cc).
 constexpr double kSelection = 1.18;
 
-// A time in which the same messages are under way.
+// An interval in which the same messages are under way.
 struct Interval {
   double seconds = 0;
   std::vector<size_t> messages;
@@ -46,12 +46,12 @@ std::vector<Interval> IntervalsOf(std::span<const Passage> passages) {
   return intervals;
 }
 
-// One sender as rank 0 sees it.
+// Rank 0's record of one sender.
 struct Sender {
   Buffer buffer;
   Request request;
-  Nanos begin = 0;  // of its next message, or of the one under way
-  int left = 0;     // messages still to begin
+  Nanos begin = 0;  // of the next message or the current one
+  int left = 0;     // messages left to begin
 };
 
 class Incast {
@@ -93,7 +93,8 @@ class Incast {
     }
   }
 
-  // The next one begins after up to as long as this one took, so that all meet in all ways.
+  // The next message begins after a random pause of at most this one's duration, so that messages overlap in all
+  // combinations.
   void End(Rank peer, Sender& sender) {
     const Nanos now = WallNow();
     passages_.push_back({ToSeconds(sender.begin - begun_), ToSeconds(now - begun_)});
@@ -130,10 +131,11 @@ double ShareDeviationOf(std::span<const Passage> passages) {
   const std::vector<Interval> intervals = IntervalsOf(passages);
   double busy = 0;
   for (const Interval& interval : intervals) busy += interval.seconds;
-  // What each message would have passed at equal shares; the card passes one message in `unit`.
+  // The amount, in messages, that would have passed during each message at equal shares; the NIC passes one message in
+  // `unit` seconds.
   const double unit = busy / static_cast<double>(passages.size());
   std::vector<double> evenly(passages.size());
-  double together = 0;  // messages under way at a time, mean
+  double together = 0;  // mean number of messages under way
   for (const Interval& interval : intervals) {
     const auto count = static_cast<double>(interval.messages.size());
     for (const size_t m : interval.messages) evenly[m] += interval.seconds / unit / count;

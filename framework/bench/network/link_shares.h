@@ -1,12 +1,10 @@
-// How unevenly streams share a network card: all other ranks send rank 0 messages of one size, each
-// the next one a while after its last, and when each began and was complete says what part of the
-// card it had.
+// Measures how unevenly streams share a NIC: all other ranks send messages of one size to rank 0, with a pause after
+// each, and the times of begin and end give each message's share of the NIC.
 //
-// At equal shares of a card that is always full a message would pass the integral of rate /
-// (messages under way) between its begin and its end.  What it really passed is one message: the
-// ratio is how much more or less than its equal share it had.  That share is compared with a mean
-// which the message itself is part of, so of n messages the logarithms' variance is (1 - 1/n) of
-// that of the weights.
+// With equal shares of a NIC that is always full, the bytes passed during a message would be the integral of rate /
+// (messages under way) from its begin to its end.  Really one message passed: the ratio is its share relative to an
+// equal one.  That share is compared with a mean which includes the message itself, so for n messages the variance of
+// the logarithms is (1 - 1/n) times that of the weights.
 #pragma once
 
 #include <span>
@@ -16,18 +14,18 @@
 
 namespace dtrain {
 
-// Of one message, in seconds.
+// The times of one message, in seconds.
 struct Passage {
   double begin = 0;
   double end = 0;
 };
 
-// The relative deviation of the messages' weights at a `fair` card (sim/noise.h), taken as
-// log-normal.  0 where hardly two were under way at a time.
+// Returns the relative deviation of the messages' weights at a `fair` NIC (sim/noise.h), assumed to be log-normal.
+// Returns 0 if rarely two were under way at a time.
 double ShareDeviationOf(std::span<const Passage> passages);
 
-// Collective.  Rank 0's answer holds the passages of `messages` messages of each other rank, the
-// others' is empty.
+// Collective: all ranks call it.  Rank 0's result has the passages of `messages` messages of each other rank; the
+// others' results are empty.
 std::vector<Passage> TimeIncast(Transport& transport, int64_t bytes, int messages);
 
 }  // namespace dtrain

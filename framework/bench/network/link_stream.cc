@@ -14,8 +14,8 @@
 namespace dtrain {
 namespace {
 
-// Small enough that MPI over TCP sends them without a handshake (up to 64 KiB) and that a bucket of
-// 100 KB shows; together less than the queue of a switch port, so that nothing is dropped.
+// Small enough that MPI over TCP sends messages without a handshake (up to 64 KiB) and that a bucket of 100 KB is
+// visible; together less than the queue of a switch port, so that nothing is dropped.
 constexpr int64_t kMessageBytes = 16 << 10;
 constexpr int64_t kInFlight = 40;
 constexpr int64_t kLeastBytes = 4 << 20;
@@ -23,13 +23,13 @@ constexpr int64_t kMostBytes = int64_t{4} << 30;
 constexpr int kClockExchanges = 32;
 constexpr auto kNap = std::chrono::microseconds(10);
 
-// A rank that naps gets its core when it wakes, also where others compute; one that yields may wait
-// for a time slice of theirs, in which the link runs dry.  A stamp is late by a nap at most.
+// Waits by sleeping: a rank that sleeps gets a core when it wakes, even if other processes compute; one that yields may
+// wait for a time slice of theirs, in which the link runs dry.  A time stamp is late by one nap at most.
 void Nap(Transport& transport, Request& request) {
   while (!transport.Test(request)) std::this_thread::sleep_for(kNap);
 }
 
-// For round trips that are measured.
+// Waits by yielding, for measured round trips.
 void Spin(Transport& transport, Request& request) {
   while (!transport.Test(request)) ::sched_yield();
 }
@@ -49,7 +49,7 @@ T ReceiveValue(Transport& transport, Rank from) {
   return value;
 }
 
-// What the peer's clock is ahead of rank 0's.
+// Returns the peer's clock minus rank 0's.
 Nanos ClockAhead(Transport& transport, Rank peer) {
   Nanos fastest = std::numeric_limits<Nanos>::max();
   Nanos ahead = 0;
@@ -72,7 +72,7 @@ void AnswerClock(Transport& transport) {
   }
 }
 
-// One message of the stream and the stamp that answers it.
+// One message of the stream and the time stamp that answers it.
 struct Slot {
   Request message;
   Request stamped;
@@ -81,7 +81,7 @@ struct Slot {
 
 // Rank 0's part of one stream.
 Arrivals Stream(Transport& transport, Rank peer, int64_t messages) {
-  const Buffer buffer(kMessageBytes);  // all messages are the same one
+  const Buffer buffer(kMessageBytes);  // all messages are equal
   const std::span<const std::byte> message(static_cast<const std::byte*>(buffer.data()),
                                            kMessageBytes);
   std::vector<Slot> slots(kInFlight);
@@ -104,7 +104,7 @@ Arrivals Stream(Transport& transport, Rank peer, int64_t messages) {
   return arrivals;
 }
 
-// The peer's; it is spinning when the first message comes.
+// The peer's part of one stream; the peer spins until the first message arrives.
 void TakeStream(Transport& transport, int64_t messages) {
   const Buffer buffer(kInFlight * kMessageBytes);
   auto* memory = static_cast<std::byte*>(buffer.data());

@@ -18,13 +18,13 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSlice = (1 << 20) / sizeof(float);  // as the exchange passes values
+constexpr int64_t kSlice = (1 << 20) / sizeof(float);  // as the exchange does
 constexpr int kSamplesLeast = 3;
-constexpr double kBits = 0x1p-32;  // of a random number
+constexpr double kBits = 0x1p-32;  // scale of a random 32-bit word
 
 using Values = std::vector<float>;
 
-// Two numbers of the distribution from two random words.
+// Draws two numbers of the distribution from two random words.
 void Draw(const std::string& distribution, uint32_t a, uint32_t b, float* to) {
   if (distribution == "laplace") {
     for (const uint32_t word : {a, b}) {
@@ -50,7 +50,7 @@ void Fill(const std::string& distribution, uint64_t stream, Values& values) {
   }
 }
 
-// "gaussiank:loop=published"
+// Reads "gaussiank:loop=published".
 CompressConfig Read(const std::string& text) {
   const size_t colon = text.find(':');
   std::string keys = "{name: " + text.substr(0, colon);
@@ -84,7 +84,7 @@ struct Outcome {
 
 Outcome SelectOnce(const Compressor& compressor, const Values& values, double density,
                    const SelectionKey& key, std::vector<int32_t>& chosen) {
-  // In slices, as the exchange does, and so not by SelectFrom.
+  // Selects in slices, as the exchange does, so SelectFrom is not used.
   const auto selection = compressor.Select(std::ssize(values), density, key);
   while (selection->WantsLook()) {
     ForSlices(values, [&](const float* part, Range range) { selection->Look(part, range); });
@@ -109,7 +109,7 @@ struct Times {
   int samples = 0;
 };
 
-// By turns.  `select` says how many it has selected.
+// Alternates between the two.  `select` returns the number of selected entries.
 template <class Select, class Read>
 Times TimeOf(const BenchTopkOptions& options, Select select, Read read) {
   Times times;
@@ -123,7 +123,7 @@ Times TimeOf(const BenchTopkOptions& options, Select select, Read read) {
   return times;
 }
 
-// Two vectors of one distribution: selections from the first come before what is measured.
+// Two vectors of one distribution: a selection from the first precedes the measured ones.
 struct Drawn {
   Drawn(const std::string& distribution, int64_t d)
       : before(static_cast<size_t>(d)), values(static_cast<size_t>(d)) {
@@ -149,7 +149,7 @@ Times TimeOnCpu(const Compressor& compressor, const Drawn& drawn, const BenchTop
       [&] { sink = DTRAIN_ISA_SELECT(CpuIsa(), PlainRead)(values.data(), d); });
 }
 
-// A read is a look for NaN and infinity.
+// On a device, the plain read is the search for NaN and infinity.
 class DeviceBench {
  public:
   DeviceBench(const Device& device, const Drawn& drawn)

@@ -1,4 +1,4 @@
-// PlainRead: what any pass over values costs at least; selections are measured beside it.
+// PlainRead measures the least cost of a pass over values; selections are compared with it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// A number that depends on every one of values[0..n), so that all are read.
+// Returns a number that depends on all of values[0..n), so that all are read.
 DTRAIN_ISA_DECLARE(uint32_t, PlainRead, (const float* values, int64_t n))
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Compiled once per instruction set (framework/core/isa.h); reached through plain_read.h.
+// This file is compiled once per instruction set (framework/core/isa.h); plain_read.h declares its function.
 #include "framework/bench/selection/plain_read.h"
 
 namespace dtrain::DTRAIN_ISA_NS {

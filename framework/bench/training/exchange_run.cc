@@ -23,7 +23,7 @@
 namespace dtrain {
 namespace {
 
-// The worker of this rank.
+// The worker of this rank, which sleeps instead of computing.
 class Sleeper {
  public:
   Sleeper(const SimulationSetup& setup, int worker, Exchange& exchange)
@@ -34,7 +34,7 @@ class Sleeper {
     if (!setup.trace.empty()) compute_.UseTrace(setup.trace);
   }
 
-  // Until there is quiescence.
+  // Runs until the exchange is quiescent.
   BoundaryState Run() {
     for (;;) {
       const Nanos asked = WallNow();
@@ -60,14 +60,15 @@ class Sleeper {
   void Step(const StepReport& report) {
     const Nanos start = WallNow();
     const StepTiming timing = compute_.Step(worker_, steps_, report.samples);
-    const std::vector<Range>& pieces = setup_.exchange.pieces.ranges;
+    const std::vector<Range>& layer_gradients = setup_.exchange.layer_gradients.ranges;
     if (setup_.exchange.actors.compress.on()) FillGradient();
-    for (size_t piece = 0; piece + 1 < pieces.size(); ++piece) {
-      if (setup_.exchange.placement().servers == 0) clock_.SleepUntil(start + timing.ready[piece]);
-      exchange_.Ready(pieces[piece]);
+    for (size_t gradient = 0; gradient + 1 < layer_gradients.size(); ++gradient) {
+      if (setup_.exchange.placement().servers == 0)
+        clock_.SleepUntil(start + timing.ready[gradient]);
+      exchange_.Ready(layer_gradients[gradient]);
     }
     clock_.SleepUntil(start + timing.end);
-    exchange_.Ready(pieces.back());
+    exchange_.Ready(layer_gradients.back());
     slept_ += timing.end;
     ++steps_;
     StepReport ended = report;
@@ -75,7 +76,7 @@ class Sleeper {
     exchange_.End(ended);
   }
 
-  // A selector sends no zeros.
+  // Fills the gradient with random numbers, since selectors do not send zeros.
   void FillGradient() {
     if (values_.empty()) {
       const Random random(setup_.seed, Purpose::kSelfTest, static_cast<uint64_t>(worker_));
@@ -96,7 +97,8 @@ class Sleeper {
   std::vector<double> step_seconds_;
 };
 
-// As a training run has it: strategies without nodes of their own go by hosts.
+// Returns the host number of each rank, as a training run does: strategies without their own node option group ranks by
+// host.
 std::vector<int> HostsOfRanks(Transport& transport) {
   const std::string all = Broadcast(transport, ToBytes(Gather(transport, HostName())));
   std::map<std::string, int> numbers;
@@ -108,7 +110,7 @@ std::vector<int> HostsOfRanks(Transport& transport) {
   return hosts;
 }
 
-// The exchange between these ranks.
+// Returns the exchange's specification; throws UsageError if the number of ranks does not match.
 ExchangeSpec SpecOf(const SimulationSetup& setup, Transport& transport) {
   ExchangeSpec spec = setup.exchange;
   const Placement& placement = spec.placement();
@@ -129,7 +131,7 @@ SumProfile MeasureSumsOf(const RunConfig& config, const std::optional<ModelProfi
                          Transport& transport) {
   const SimulatedRun run(config, profile, false);
   const ExchangeSpec spec = SpecOf(run.setup(), transport);
-  return SumProfileOf(MeasureSumTimes(transport, spec).value(), config);
+  return SumProfileOf(MeasureAllReduceTimes(transport, spec).value(), config);
 }
 
 Summary RunExchange(const RunConfig& config, const std::optional<ModelProfile>& profile,

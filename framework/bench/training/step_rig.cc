@@ -31,7 +31,7 @@ int64_t BytesOf(std::span<const Tensor> tensors) {
   return bytes;
 }
 
-// Every tensor that the call was given, once.
+// Counts every tensor argument of the call once.
 int64_t BytesOf(const KernelTiming& t) {
   const KernelArgs& args = *t.args;
   const int64_t both = BytesOf(args.inputs) + BytesOf(args.params);
@@ -40,7 +40,7 @@ int64_t BytesOf(const KernelTiming& t) {
          BytesOf(args.param_gradients);
 }
 
-// One worker has nobody to exchange with, whatever the config's strategy.
+// Reduces the config to one worker, which has no other rank to exchange with.
 RunConfig Alone(RunConfig config) {
   config::Document defaults = config::Document::Empty();
   config::Reader reader = defaults.root().Section("strategy");
@@ -53,14 +53,14 @@ RunConfig Alone(RunConfig config) {
   return config;
 }
 
-// Of the run's buckets those that one worker has.
+// Replaces the plan's buckets by those for one worker.
 ExecutionPlan Alone(ExecutionPlan plan, const RunConfig& alone, const Graph& graph) {
   plan.node_of.clear();
-  SettleBuckets(alone, PiecesOf(graph), plan);
+  ResolveBuckets(alone, LayerGradientsOf(graph), plan);
   return plan;
 }
 
-// Without end: the measurement may go beyond the run's.
+// Fills batches without end, since the measurement may be longer than the run.
 BatchFiller BatchesFrom(const RunConfig& config, const Dataset& dataset, const Sampler& sampler,
                         int64_t first) {
   const auto workers = static_cast<int>(config.workers);
@@ -85,7 +85,7 @@ StepRig::StepRig(const RunConfig& config)
   graph_->InitializeState(state.data());
   state_ = Buffer(net_->device(), state.size() * sizeof(float));
   CopyIn(state_.arena(), state.data(), graph_->state().size());
-  // One endless epoch: no boundary, and the rate stays where it starts.
+  // One endless epoch: there is no boundary, and the learning rate is constant.
   MakeExchangeFor({.epoch_samples = kEndless, .batch = config.batch, .last_samples = kEndless},
                   {.weights = weights});
   batch_.Resize(config.batch);
@@ -93,7 +93,7 @@ StepRig::StepRig(const RunConfig& config)
   FillBatch(config.data.source->classes());
 }
 
-StepRig::StepRig(const RunConfig& config, RunBasis basis)
+StepRig::StepRig(const RunConfig& config, RunInputs basis)
     : config_(Alone(config)),
       parts_(config.accumulate),
       graph_(std::move(basis.graph)),
@@ -121,7 +121,7 @@ StepRig::~StepRig() = default;
 void StepRig::MakeExchangeFor(const BoundarySchedule& rule, ExchangeSpec::Start start) {
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, rule);
   spec.start = start;
-  ready_ = std::make_unique<ReadyTimes>(spec.pieces, 1000);
+  ready_ = std::make_unique<ReadyTimes>(spec.layer_gradients, 1000);
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, *transport_, net_->device());
 }
 
@@ -129,7 +129,7 @@ void StepRig::FillBatch(int64_t classes) {
   const Random random(1, Purpose::kSelfTest);
   for (size_t f = 0; f < batch_.fields.size(); ++f) {
     const Tensor& field = batch_.fields[f];
-    const int64_t words = graph_->inputs()[f].classes - token::kFirstWord;  // above 0: of sentences
+    const int64_t words = graph_->inputs()[f].classes - token::kFirstWord;  // above 0 for sentences
     for (int64_t i = 0; i < field.shape.count(); ++i) {
       if (words > 0) {
         field.i32()[i] =
@@ -147,7 +147,7 @@ void StepRig::Step() {
   if (batches_ == nullptr) batch_.step = step_;
   const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next();
   Turn turn = exchange_->Begin(batch.samples);
-  if (turn.boundary) {  // there is no other reason for one
+  if (turn.boundary) {  // the only reason for a boundary here
     throw DivergedError(
         fmt::format("NaN or infinity in a gradient or the loss of measured step {}", step_),
         "a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help");
@@ -171,7 +171,7 @@ StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const S
     const auto [it, fresh] = row_of.try_emplace(*t.name, times.kernels.size());
     if (fresh) times.kernels.push_back({*t.name, *t.implementation, t.layer});
     KernelTimes& kernel = times.kernels[it->second];
-    // Every step moves as much: once is enough, and the steps that count are not held up.
+    // The traffic is the same in every step: computing it once does not slow timed steps down.
     if (kernel.bytes[t.backward] == 0) kernel.bytes[t.backward] = BytesOf(t);
     kernel.seconds[t.backward].push_back(ToSeconds(t.nanos));
   };

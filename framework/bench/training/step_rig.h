@@ -1,6 +1,5 @@
-// StepRig: one worker that repeats a training step on a fixed random batch - for `dtrain time` and
-// `dtrain bench`, which measure the step and nothing around it - or takes the first steps of a run on
-// its batches, for `dtrain train --dry-run`.
+// StepRig is one worker that repeats a training step on a fixed random batch, for `dtrain time` and `dtrain bench`,
+// which measure only the step, or that runs the first steps of a run on its batches, for `dtrain train --dry-run`.
 #pragma once
 
 #include <functional>
@@ -15,7 +14,7 @@
 #include "framework/exchange/exchange_spec.h"
 #include "framework/nn/net.h"
 #include "framework/runtime/run/ready_times.h"
-#include "framework/runtime/run/run_basis.h"
+#include "framework/runtime/run/run_inputs.h"
 #include "framework/runtime/setup/run_config.h"
 
 namespace dtrain {
@@ -24,14 +23,14 @@ class StepRig {
  public:
   // Uses the config's model, batch, solver, threads and plan; loads no data.
   explicit StepRig(const RunConfig& config);
-  // Worker 0 of a run that is about to begin, with its share of each batch, which is made ready ahead of the
-  // step as in the run.  It updates alone, whoever does so in the run, and is not paced.
-  StepRig(const RunConfig& config, RunBasis basis);
+  // Makes worker 0 of a run that is about to begin, with its share of each batch, prefetched as in the run.  It updates
+  // the weights itself, whichever rank does so in the run, and is not paced.
+  StepRig(const RunConfig& config, RunInputs basis);
   ~StepRig();
 
-  // Forward, backward and update.  Throws DivergedError where the step before brought a NaN or infinity.
+  // Runs forward, backward and update.  Throws DivergedError if the previous step produced a NaN or infinity.
   void Step();
-  // When each gradient was there in the steps so far (the last 1000): layers with parameters, last first.
+  // Returns the times at which each gradient was ready in the last 1000 steps: layers with parameters, last first.
   ReadyTimes& ready() { return *ready_; }
   Net& net() { return *net_; }
   const Graph& graph() const { return *graph_; }
@@ -42,29 +41,29 @@ class StepRig {
   void FillBatch(int64_t classes);
 
   const RunConfig config_;  // of one worker
-  const int64_t parts_;     // of the batch, as `accumulate` says
+  const int64_t parts_;     // parts of the batch, from `accumulate`
   std::unique_ptr<Graph> graph_;
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<ReadyTimes> ready_;
-  Batch batch_;  // the one, where there are no others
+  Batch batch_;  // the fixed batch, without a data set
   std::shared_ptr<const Dataset> dataset_;
-  std::unique_ptr<Prefetcher> batches_;  // of the data set; null: there is one batch
+  std::unique_ptr<Prefetcher> batches_;  // of the data set; null: use batch_
   Buffer state_;
   uint64_t step_ = 0;
 };
 
-// One kernel of a step.  [0]: forward, [1]: backward.
+// Times of one kernel.  [0]: forward, [1]: backward.
 struct KernelTimes {
-  std::string name;  // of the layer, or "conv1:reorder"
+  std::string name;  // the layer's, or "conv1:reorder"
   std::string implementation;
   const GraphLayer* layer = nullptr;  // null: the program inserted it
   std::vector<double> seconds[2];     // of each step
-  int64_t bytes[2] = {0, 0};          // what a call must read and write at least
+  int64_t bytes[2] = {0, 0};          // lower bound of a call's memory traffic
 
-  double flops() const;  // of a sample, both passes; 0 for an inserted one
+  double flops() const;  // per sample, both passes; 0 for an inserted kernel
 };
 
 struct StepTimes {
@@ -74,8 +73,7 @@ struct StepTimes {
 
 inline constexpr int kWarmUpSteps = 3;
 
-// Repeats the step until `enough`, after a few that do not count.  Looking at each kernel takes
-// some time of its own.
+// Repeats the step until `enough`, after `warm_up` steps that are not timed.  Timing each kernel slows the step down.
 StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const StepTimes&)>& enough,
                     int warm_up = kWarmUpSteps);
 

@@ -1,5 +1,5 @@
 // The collective "mpi": MPI_Iallreduce on chunks, since MPI's own cost per byte rises steeply on
-// buffers larger than the caches.  Repeats to the bit under the same plan only: MPI chooses its
+// buffers larger than the caches.  Repeats to the bit under the same schedule only: MPI chooses its
 // algorithm by message size.
 #include "framework/comm/mpi/mpi_runtime.h"
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/comm/collective_schedule.h"
 #include "framework/comm/mpi/mpi_transport.h"
-#include "framework/comm/plan.h"
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 
@@ -42,7 +42,7 @@ class MpiCollective : public Collective {
     const int chunks =
         transport_->size() == 1 ? 0 : static_cast<int>((n + chunk_floats_ - 1) / chunk_floats_);
     for (int i = 0; i < chunks; ++i) {
-      const Range range = PieceOf(n, chunks, i);
+      const Range range = BlockOf(n, chunks, i);
       chunks_.push_back({ticket, data.subspan(range.begin, range.size())});
     }
     Post();
@@ -116,8 +116,8 @@ std::unique_ptr<Collective> MakeMpi(Transport& transport, const CollectiveOption
 }
 
 [[maybe_unused]] const bool kRegistered = CollectiveRegistry::Add(
-    "mpi",
-    {.help = "MPI's own all-reduce: repeats under the same plan and MPI library", .make = MakeMpi});
+    "mpi", {.help = "MPI's own all-reduce: repeats under the same schedule and MPI library",
+            .make = MakeMpi});
 
 }  // namespace
 

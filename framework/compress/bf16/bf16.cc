@@ -1,4 +1,4 @@
-// bf16: all values with 7 bits of fraction and the exponents of fp32, to nearest even, with error feedback.
+// bf16 sends all values with 7 bits of fraction and fp32's exponents, rounded to nearest even, with error feedback.
 #include "framework/compress/cast.h"
 
 namespace dtrain {

@@ -1,14 +1,15 @@
-// dgc: about the largest entries of each unit, by a threshold from a sample.
+// dgc selects approximately the largest entries of each unit, by a threshold from a sample.
 //
-// The selection of Lin, Han, Mao, Wang, Dally, "Deep Gradient Compression", ICLR 2018, as Shi et al.
-// take it (arXiv 1911.08772 and its code), with k = max(1, floor(density * n)):
-// 1. a sample of a part `sample_ratio` of the values;
-// 2. threshold = the (sample_ratio * k)-th largest magnitude of the sample (that code takes the
-//    k-th, which is far too low where it exists);
-// 3. what reaches it is sent; where that is more than 4k/3, the k largest of it.
-// Ours: the sample has one value of each of as many equal parts of the unit, drawn by numbered lots,
-// and at least 10 / density values, so that its order statistic is no matter of one or two of them.
-// Zeros are not sent.
+// It is the selection of Lin, Han, Mao, Wang, Dally, "Deep Gradient Compression", ICLR 2018, as Shi et al. implement it
+// (arXiv 1911.08772 and its code), with k = max(1, floor(density * n)):
+// 1. take a sample of the fraction `sample_ratio` of the values;
+// 2. threshold = the (sample_ratio * k)-th largest magnitude of the sample (Shi et al.'s code takes
+//    the k-th, which is far too low if it exists);
+// 3. send the values that reach it; if these are more than 4k/3, the k largest of them.
+//
+// Our differences: the sample has one value from each of equal parts of the unit, drawn by counter-based random
+// numbers, and at least 10 / density values, so that one or two of them hardly affect the threshold.  Zeros are not
+// sent.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +18,7 @@
 namespace dtrain {
 namespace {
 
-constexpr double kRankLeast = 10;  // of the threshold in the sample
+constexpr double kRankLeast = 10;  // minimal rank of the threshold in the sample
 
 class SampledThreshold : public ScanSelection {
  public:
@@ -25,7 +26,7 @@ class SampledThreshold : public ScanSelection {
       : ScanSelection(n, EntriesAsked(density, n), CpuIsa()),
         k_(EntriesAsked(density, n)),
         draws_(DrawsOf(n, density, sample_ratio)),
-        lots_(LotsOf(key)) {}
+        random_(RandomOf(key)) {}
 
  protected:
   Pass After(Pass done) override {
@@ -46,8 +47,8 @@ class SampledThreshold : public ScanSelection {
     for (int64_t i = 0; i < draws_; ++i) {
       const Range part = SplitEvenly({0, n()}, draws_, i);
       places[static_cast<size_t>(i)] =
-          part.begin + static_cast<int64_t>(lots_.Below(static_cast<uint64_t>(i),
-                                                        static_cast<uint64_t>(part.size())));
+          part.begin + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(i),
+                                                          static_cast<uint64_t>(part.size())));
     }
     return places;
   }
@@ -58,21 +59,20 @@ class SampledThreshold : public ScanSelection {
   }
 
   const int64_t k_, draws_;
-  const Random lots_;
+  const Random random_;
 };
 
 class Dgc : public Compressor {
  public:
   void Configure(config::Reader& reader, CompressConfig&) override {
-    corrects_momentum_ =
-        reader.Bool("momentum_correction", true)
-            .Help(
-                "all-reduce: each worker keeps sgd's momentum itself, before the selection, and "
-                "begins it anew where an entry is sent");
+    corrects_momentum_ = reader.Bool("momentum_correction", true)
+                             .Help(
+                                 "all-reduce: each worker applies sgd's momentum itself, before "
+                                 "the selection, and resets it where an entry is sent");
     sample_ratio_ = reader.Number("sample_ratio", 0.01)
                         .Above(0)
                         .Max(1)
-                        .Help("part of a unit that its threshold is estimated from");
+                        .Help("fraction of a unit's values in the sample for its threshold");
   }
   std::unique_ptr<Selection> Select(int64_t n, double density,
                                     const SelectionKey& key) const override {

@@ -1,4 +1,4 @@
-// fp16: all values in half precision, to nearest even, with error feedback.  What is beyond 65504 goes out
+// fp16 sends all values in half precision, rounded to nearest even, with error feedback.  A value beyond 65504 is sent
 // as 65504, and the rest of it later.
 #include "framework/compress/cast.h"
 

@@ -6,10 +6,10 @@
 namespace dtrain {
 namespace {
 
-constexpr double kLowerFactor = 0.5, kHigherFactor = 1.5;  // the threshold
+constexpr double kLowerFactor = 0.5, kHigherFactor = 1.5;  // factors of the threshold
 constexpr int kPublishedTests = 3;
-constexpr int kCap = 4;  // times k, what the published loop may send
-// Of the bracketed loop.  Most tests are made among the survivors of a scan.
+constexpr int kCap = 4;  // the published loop sends at most 4 k entries
+// Limits of the bracketed loop.  Most tests need no scan of their own, only the survivors of the last one.
 constexpr int kScansMost = 5, kTestsMost = 24;
 
 bool TooFew(int64_t count, int64_t k) { return 3 * count < 2 * k; }
@@ -40,7 +40,7 @@ ScanSelection::Pass PublishedGaussian::After(Pass done) {
     const bool few = TooFew(count, k_), many = TooMany(count, k_);
     if (++tests_ == kPublishedTests || (!few && !many)) {
       if (count > 0) return KeepLargest(kCap * k_);
-      ended_ = true;  // none: the largest one
+      ended_ = true;  // no entry: send the largest
       return ScanFrom(std::max(moments().largest, 1u));
     }
     threshold_ *= few ? kLowerFactor : kHigherFactor;
@@ -48,8 +48,7 @@ ScanSelection::Pass PublishedGaussian::After(Pass done) {
   return ScanFrom(LeastAbove(threshold_));
 }
 
-// Twice k stay at hand in a scan, so that it is known of every higher threshold whether it lets too
-// many through.
+// A scan keeps 2 k entries, so that for every higher threshold it is known whether it admits too many.
 BracketedGaussian::BracketedGaussian(int64_t n, double density, float begin, Isa isa)
     : ScanSelection(n, std::min(n, 2 * EntriesAsked(density, n)), isa),
       k_(EntriesAsked(density, n)),
@@ -66,7 +65,7 @@ ScanSelection::Pass BracketedGaussian::After(Pass done) {
   return ScanFrom(LeastAbove(threshold_));
 }
 
-// After a scan.
+// Tests thresholds on the survivors of a scan.
 ScanSelection::Pass BracketedGaussian::Test() {
   for (;;) {
     const uint32_t least = LeastAbove(threshold_);
@@ -86,14 +85,14 @@ ScanSelection::Pass BracketedGaussian::Test() {
   return ScanFrom(LeastAbove(threshold_));
 }
 
-// Where no threshold can be found.  Enough are at hand, or may be anywhere.
+// Sends the k largest if no threshold was found.  Scans again from 1 if the survivors may not include them.
 ScanSelection::Pass BracketedGaussian::SendLargest() {
   exact_ = true;
   if (survivors().size() >= k_ || survivors().least() == 1) return KeepLargest(k_);
   return ScanFrom(1);
 }
 
-// Below the smallest that is sent, where the loop has found no threshold.
+// If the loop found no threshold, returns one just below the smallest sent entry.
 float BracketedGaussian::Threshold() const {
   const uint32_t smallest = survivors().Smallest();
   if (smallest == 0) return 0;
@@ -106,12 +105,12 @@ namespace {
 class GaussianK : public Compressor {
  public:
   void Configure(config::Reader& reader, CompressConfig&) override {
-    const std::string loop =
-        reader.String("loop", "bracketed")
-            .OneOf({"bracketed", "published"})
-            .Help(
-                "how the threshold is mended: bracketed: from the one before, between one that "
-                "is too low and one that is too high; published: by halves, at most three times");
+    const std::string loop = reader.String("loop", "bracketed")
+                                 .OneOf({"bracketed", "published"})
+                                 .Help(
+                                     "how the threshold is adjusted; bracketed: from the previous "
+                                     "selection's, between one that is too low and one that is too "
+                                     "high; published: times 0.5 or 1.5, at most three times");
     published_ = loop == "published";
   }
   std::unique_ptr<Selection> Select(int64_t n, double density,
@@ -132,7 +131,7 @@ class GaussianK : public Compressor {
 
 DTRAIN_COMPRESSOR("gaussiank", GaussianK,
                   "about the largest entries of each unit, by a threshold from its mean and "
-                  "deviation that is mended until their number is near");
+                  "deviation, adjusted until their number is near the wanted one");
 
 }  // namespace
 }  // namespace dtrain

@@ -12,8 +12,8 @@ namespace dtrain {
 namespace {
 
 constexpr int kRoundsMost = 10;
-constexpr double kTooMany = 1.3, kTooFew = 0.8;  // of the target
-constexpr float kLower = 0.8f;                   // the threshold, when there are too few
+constexpr double kTooMany = 1.3, kTooFew = 0.8;  // factors of the target
+constexpr float kLower = 0.8f;                   // factor of the threshold if there are too few
 
 }  // namespace
 
@@ -30,7 +30,7 @@ SampledSelection::SampledSelection(int64_t n, double density, double sample_rati
 }
 
 void SampledSelection::DrawPlaces(int64_t n, int64_t draws, const SelectionKey& key) {
-  const Random random = LotsOf(key);
+  const Random random = RandomOf(key);
   places_.reserve(static_cast<size_t>(draws));
   for (int64_t i = 0; i < draws; ++i) {
     places_.push_back(
@@ -69,7 +69,7 @@ void SampledSelection::EndCounting() {
     stage_ = Stage::kExact;
     return;
   }
-  // A threshold that cannot be lowered any more lets all through that is not zero.
+  // A threshold that cannot be lowered further admits every nonzero value.
   const uint32_t lower = Magnitude(OfMagnitude(threshold_) * kLower);
   if (count < kTooFew * target && ++rounds_ < kRoundsMost && lower < threshold_) {
     threshold_ = lower;
@@ -115,13 +115,13 @@ class GdTopK : public Compressor {
     const std::string flush = reader.String("flush", "epoch")
                                   .OneOf({"epoch", "none"})
                                   .Help(
-                                      "epoch: what was kept back is sent at the end of each "
-                                      "epoch; none: at the end of the run");
+                                      "epoch: send the whole residual at the end of each epoch; "
+                                      "none: at the end of the run");
     config.flush_epochs = flush == "epoch";
     sample_ratio_ = reader.Number("sample_ratio", 0.01)
                         .Above(0)
                         .Max(1)
-                        .Help("part of a layer that its threshold is estimated from");
+                        .Help("fraction of a layer's values in the sample for its threshold");
   }
   Scope default_scope() const override { return Scope::kLayer; }
   bool density_by_strategy() const override { return true; }

@@ -1,4 +1,4 @@
-// GDTopK's selection: about the largest entries of a layer, by a threshold from a sample.
+// GDTopK's selection: approximately the largest entries of a layer, by a threshold from a sample.
 //
 // As in the published code of GSSP (its selection is DGC's: Lin, Han, Mao, Wang, Dally, "Deep
 // Gradient Compression", ICLR 2018, section 3 and code), with
@@ -9,8 +9,8 @@
 // 3. count = values of at least the threshold; up to 10 times: more than 1.3 target: exactly the
 //    `target` largest; fewer than 0.8 target: threshold *= 0.8; else enough;
 // 4. of those the first `target`, by place.
-// Ours: draws are numbered (core/random.h), so that the same step of the same worker chooses the
-// same entries in every run, and zeros are not sent.
+// Differences: draws are counter-based (core/random.h), so that the same step of the same worker chooses the same
+// entries in every run, and zeros are not sent.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,14 @@ class SampledSelection : public Selection {
   const double density_;
   const int64_t target_;
   Stage stage_ = Stage::kBegin;
-  std::vector<int64_t> places_;  // of the sample, ascending
+  std::vector<int64_t> places_;  // places of the sample, ascending
   size_t next_place_ = 0;
   std::vector<uint32_t> sample_;  // magnitudes
   uint32_t threshold_ = 0;        // a magnitude
-  int64_t count_ = 0;             // of values that reach it
+  int64_t count_ = 0;             // values that reach the threshold
   int rounds_ = 0;
-  int64_t left_;                           // that may still be chosen
-  std::optional<LargestSelection> exact_;  // where the threshold lets too many through
+  int64_t left_;                           // entries that may still be chosen
+  std::optional<LargestSelection> exact_;  // used if too many values reach the threshold
 };
 
 }  // namespace dtrain

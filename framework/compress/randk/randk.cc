@@ -1,14 +1,12 @@
-// randk: k entries drawn at random, without replacement; k = max(1, floor(density * n)) of each
-// unit.  What error feedback is worth is seen beside it.
+// randk selects k entries of each unit at random, without replacement; k = max(1, floor(density * n)).  Comparing it
+// with others shows the value of error feedback.
 //
-// Rand_k of Shi et al. (arXiv 1911.08772 and its code); values are not scaled by n / k: what is kept
-// back comes later.  Lots are numbered: the same key draws the same places.
+// It is Rand_k of Shi et al. (arXiv 1911.08772 and its code), without scaling values by n / k, since the residual is
+// sent later.  The random numbers are counter-based: the same key draws the same places.
 //
-// `seeds: different`: every worker draws its own.  Zeros are not sent; where only such were drawn,
-// the largest entry is.
-// `seeds: same`: all workers draw the same places at the same call, so that all send the same
-// positions; what is there is sent, zeros too.  They travel as those of any selection do, each with
-// its position: it is for comparisons, and saves no bytes.
+// `seeds: different`: every worker draws its own places.  Zeros are not sent; if only zeros were drawn, the largest
+// entry is sent.  `seeds: same`: all workers draw the same places at the same call, and send the entries there, zeros
+// too.  Positions are sent as for any selection: this option is for comparisons, and saves no bytes.
 #include <algorithm>
 #include <optional>
 
@@ -17,8 +15,7 @@
 namespace dtrain {
 namespace {
 
-// The first `count` different numbers of [0, n) that the lots bring, ascending; count <= n/2, so
-// that few draws are wasted.
+// Returns the first `count` different random numbers of [0, n), ascending; count <= n/2, so that few draws are wasted.
 std::vector<int32_t> DrawPlaces(int64_t n, int64_t count, const Random& lots) {
   std::vector<int32_t> places;
   places.reserve(static_cast<size_t>(count));
@@ -35,15 +32,15 @@ std::vector<int32_t> DrawPlaces(int64_t n, int64_t count, const Random& lots) {
   return places;
 }
 
-class Lots : public Selection {
+class RandomSelection : public Selection {
  public:
-  // `zeros`: they are chosen as others are.
-  Lots(int64_t n, int64_t k, const SelectionKey& key, bool zeros)
+  // `zeros`: zeros are chosen like other values.
+  RandomSelection(int64_t n, int64_t k, const SelectionKey& key, bool zeros)
       : left_out_(2 * k > n),
         zeros_(zeros),
-        places_(DrawPlaces(n, left_out_ ? n - k : k, LotsOf(key))) {}
+        places_(DrawPlaces(n, left_out_ ? n - k : k, RandomOf(key))) {}
 
-  // One look at what was drawn; where all of it is zero, some for the largest.
+  // One pass checks the drawn places; if all are zero, further passes find the largest entry.
   bool WantsLook() override {
     if (zeros_) return false;
     if (largest_) return largest_->WantsLook();
@@ -87,7 +84,7 @@ class Lots : public Selection {
     }
   }
 
-  const bool left_out_;  // of what is drawn, the rest is chosen
+  const bool left_out_;  // the drawn places are left out, the others are chosen
   const bool zeros_;
   const std::vector<int32_t> places_;
   size_t next_ = 0;
@@ -109,7 +106,7 @@ class RandK : public Compressor {
                                     const SelectionKey& key) const override {
     SelectionKey lots = key;
     if (same_) lots.actor = 0;
-    return std::make_unique<Lots>(n, EntriesAsked(density, n), lots, same_);
+    return std::make_unique<RandomSelection>(n, EntriesAsked(density, n), lots, same_);
   }
   int64_t EntriesMost(int64_t n, double density) const override { return EntriesAsked(density, n); }
   int passes() const override { return 1; }

@@ -1,9 +1,8 @@
 // topk: the k largest entries by magnitude, exactly; k = max(1, floor(density * n)) of each unit.
 //
 // Shi, Chu, Cheung, See, "Understanding Top-k Sparsification in Distributed Deep Learning", arXiv
-// 1911.08772 (2019), section 2; k as in the authors' code (hclhkbu/GaussianK-SGD).  Ours: equal
-// magnitudes go by lowest place, so that the choice is a function of the values, and zeros are not
-// sent.
+// 1911.08772 (2019), section 2; k as in the authors' code (hclhkbu/GaussianK-SGD).  Differences: of equal magnitudes
+// the lowest places are chosen, so that the choice is a function of the values, and zeros are not sent.
 #include "framework/compress/sampled_largest.h"
 
 namespace dtrain {

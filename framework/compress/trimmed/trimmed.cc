@@ -1,16 +1,15 @@
-// trimmed: the largest entries by a threshold between the mean and the maximum of |u|, the two
-// selectors of RedSync (Fang, Fu, Yang, Hsieh, "RedSync: Reducing synchronization bandwidth for
-// distributed deep learning training system", JPDC 2019), k = max(1, floor(density * n)).
+// trimmed selects the largest entries by a threshold between the mean and the maximum of |u|. It has the two selectors
+// of RedSync (Fang, Fu, Yang, Hsieh, "RedSync: Reducing synchronization bandwidth for distributed deep learning
+// training system", JPDC 2019), k = max(1, floor(density * n)).
 //
 //   threshold = mean + ratio * (maximum - mean)
 //
-// `selector: trimmed`: ratio 0.8, 0.6, ... until k are above the threshold; of these the k largest
-// are sent.  Ours: 0 is the last ratio, then all that are not zero are taken for candidates.  So the
-// choice is that of topk, always.
-// `selector: search`: ratio from a binary search between 0 and 1 that ends where between k and 2k
-// are above, or at a step of 0.2 (Shi et al.'s code: at fewer than k/2 the ratio goes down, else
-// up).  What was counted last is sent; ours: where that is nothing, the largest one, where it is
-// more than 4k, the largest 4k.  Zeros are not sent.
+// `selector: trimmed`: the ratio is 0.8, 0.6, ... until k entries are above the threshold; of these the k largest are
+// sent.  Our difference: after ratio 0 all nonzero entries are candidates, so the choice is always that of topk.
+// `selector: search`: ratio from a binary search between 0 and 1 that ends where between k and 2k are above, or at a
+// step of 0.2 (Shi et al.'s code: at fewer than k/2 the ratio goes down, else up).  The entries of the last count are
+// sent.  Our differences: if there are none, the largest one is sent; if there are more than 4k, the largest 4k.  Zeros
+// are not sent.
 #include <algorithm>
 
 #include "framework/compress/scan_selection.h"
@@ -18,7 +17,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kSentMost = 4;  // times k, what the search may send
+constexpr int kSentMost = 4;  // the search sends at most 4 k entries
 
 uint32_t LeastOfRatio(const UnitMoments& moments, int64_t n, double ratio) {
   const double mean = SumOf(moments.magnitudes) / static_cast<double>(n);
@@ -42,7 +41,7 @@ class TrimmedSelection : public ScanSelection {
 
  private:
   const int64_t k_;
-  int fifths_ = 4;  // of the next ratio
+  int fifths_ = 4;  // fifths of the next ratio
 };
 
 class SearchSelection : public ScanSelection {
@@ -59,7 +58,7 @@ class SearchSelection : public ScanSelection {
       (2 * count < k_ ? right_ : left_) = ratio_;
       if ((k_ < count && count < 2 * k_) || right_ - left_ <= kStepLeast) {
         if (count > 0) return KeepLargest(kSentMost * k_);
-        ended_ = true;  // none: the largest one
+        ended_ = true;  // no entry: send the largest
         return ScanFrom(std::max(moments().largest, 1u));
       }
     }
@@ -82,8 +81,8 @@ class Trimmed : public Compressor {
         reader.String("selector", "trimmed")
             .OneOf({"trimmed", "search"})
             .Help(
-                "trimmed: the largest, exactly, below a threshold that is lowered until there "
-                "are enough; search: what is above a threshold found by a binary search");
+                "trimmed: exactly the largest, by lowering a threshold until enough reach it; "
+                "search: the entries above a threshold that a binary search finds");
     search_ = selector == "search";
   }
   std::unique_ptr<Selection> Select(int64_t n, double density, const SelectionKey&) const override {

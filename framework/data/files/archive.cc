@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 17;
 
-// What a file name promises.
+// The format that a file name implies.
 struct Kind {
   int filter;
   bool tar;
@@ -49,21 +49,20 @@ struct FreeArchive {
 };
 using ArchivePointer = std::unique_ptr<struct archive, FreeArchive>;
 
-// A gzip file's content.  By zlib, which compares it with the sum and the length at its end: libarchive's own
-// filter does not.
+// Reads a gzip file with zlib, which verifies the checksum and the length at its end; libarchive's own filter does not.
 class Gzip {
  public:
   explicit Gzip(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {}
   ~Gzip() { gzclose(file_); }
   Gzip(const Gzip&) = delete;
 
-  // 0 at the end, -1 for damage.
+  // Returns 0 at the end, -1 for damage.
   la_ssize_t Read() {
     const int bytes = gzread(file_, block_.data(), static_cast<unsigned>(block_.size()));
     return bytes == 0 && !Why().empty() ? -1 : bytes;
   }
   const char* block() const { return block_.data(); }
-  // "" where nothing is wrong.
+  // Returns "" if nothing is wrong.
   std::string Why() const {
     if (file_ == nullptr) return "it cannot be opened";
     int code = Z_OK;
@@ -86,8 +85,8 @@ la_ssize_t ReadGzip(struct archive* a, void* gzip, const void** block) {
   return bytes;
 }
 
-// libarchive lets content through unfiltered when it is not what the filter wants, so the first
-// bytes are looked at here.
+// libarchive passes content through unfiltered if it is not in the filter's format, so the first bytes are checked
+// here.
 void CheckMagic(const fs::path& path, int filter) {
   if (filter == ARCHIVE_FILTER_NONE) return;
   const bool gzip = filter == ARCHIVE_FILTER_GZIP;
@@ -104,13 +103,13 @@ void CheckMagic(const fs::path& path, int filter) {
       "a download may have saved an error page, or the file was unpacked but kept its name");
 }
 
-// Opened for reading.
+// A file opened for reading.
 struct Source {
-  std::unique_ptr<Gzip> gzip;  // behind the archive, where there is one
+  std::unique_ptr<Gzip> gzip;  // the archive's input, if compressed with gzip
   ArchivePointer archive;
 };
 
-// zlib knows it better: to libarchive what cannot be unpacked is only missing.
+// Prefers zlib's message: libarchive reports content that cannot be unpacked as missing.
 std::string WhyOf(const Source& source) {
   const std::string unpacking = source.gzip == nullptr ? "" : source.gzip->Why();
   const char* const why = archive_error_string(source.archive.get());
@@ -150,7 +149,7 @@ Source Open(const fs::path& path, const Kind& kind) {
   return source;
 }
 
-// A tar archive ends before the file that holds it: what is behind it is compared with its sum, too.
+// A tar archive ends before the file that contains it: the rest is read too, to verify the checksum.
 void CheckRest(const Source& source, const fs::path& path) {
   if (source.gzip == nullptr) return;
   la_ssize_t bytes = 0;
@@ -161,8 +160,8 @@ void CheckRest(const Source& source, const fs::path& path) {
                   "fetch the file again");
 }
 
-// The next regular file of the archive; null at its end.  A warning is about what is of no use
-// here: that the locale lacks a letter of the name, which comes as it is written.
+// Returns the next regular file of the archive; null at its end.  Warnings are ignored: they concern a name's character
+// that the locale lacks, and the name is returned as it is written.
 archive_entry* NextEntry(const Source& source, const fs::path& path) {
   struct archive* const a = source.archive.get();
   archive_entry* entry = nullptr;
@@ -186,7 +185,7 @@ bool Matches(const std::string& path, const std::string& member) {
   return path == member || path.ends_with("/" + member);
 }
 
-// Stands the reader before the member's bytes.
+// Advances to the member's bytes.
 void FindMember(const Source& source, const fs::path& path, const std::string& member) {
   std::vector<std::string> seen;
   while (archive_entry* entry = NextEntry(source, path)) {
@@ -207,7 +206,7 @@ struct MemberReader::Impl {
   const Source source;
   const bool compressed;
   int64_t position = 0;
-  bool empty = false;  // there is nothing to read, not even an empty entry
+  bool empty = false;  // true if there is not even an empty entry to read
 };
 
 MemberReader::MemberReader(const fs::path& path, const std::string& member) {
@@ -241,7 +240,7 @@ MemberReader::MemberReader(MemberReader&&) noexcept = default;
 size_t MemberReader::Read(void* to, size_t bytes) {
   if (impl_->empty) return 0;
   if (StopRequested()) EndIfStopped("reading " + name());
-  la_ssize_t got;  // less than asked for at the end only
+  la_ssize_t got;  // fewer than `bytes` only at the end
   do got = archive_read_data(impl_->source.archive.get(), to, bytes);
   while (got == ARCHIVE_RETRY);
   if (got < 0) {

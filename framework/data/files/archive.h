@@ -1,9 +1,8 @@
-// MemberReader: the bytes of one file, whether it lies there plain, as .gz or .xz, or inside a
-// .tar.gz, .tar.xz or .tar archive (any archive name ending so).  Streaming: nothing is unpacked to
-// disk and no more than a block is held in memory.
+// MemberReader reads the bytes of one file, be it plain, a .gz or .xz, or a member of a .tar.gz, .tar.xz or .tar
+// archive (decided by the name's ending).  It streams: nothing is unpacked to disk and only one block is in memory.
 //
 // Every failure is a DataError that names the file (and member) and the position in the unpacked
-// bytes; where the process is asked to stop, the next read throws StoppedError.  Not thread-safe; one reader per thread.
+// bytes; after a stop request, the next read throws StoppedError.  Not thread-safe; use one reader per thread.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +19,22 @@ class MemberReader {
  public:
   // `member`: for tar archives, the member's path or the end of it after a '/'
   // ("data_batch_1.bin" finds "cifar-10-batches-bin/data_batch_1.bin"); empty otherwise.
-  // Throws when the file cannot be opened, is not what its name says, or has no such member.
+  // Throws if the file cannot be opened, is not what its name says, or has no such member.
   explicit MemberReader(const std::filesystem::path& path, const std::string& member = "");
-  // Every regular member of a tar archive, in its order and in one pass: a reader for each would
-  // unpack the archive from its start each time.  `visit` gets the member's path and its bytes,
-  // which it need not read.  The pass goes to the archive's end, where its sums stand.
+  // Calls `visit` for every regular member of a tar archive, in its order and in one pass: a reader for each would
+  // unpack the archive from its start each time.  `visit` gets the member's path and its bytes, which it need not read.
+  // The pass goes to the archive's end, where its checksums are.
   using Visitor = std::function<void(const std::string& member, MemberReader& in)>;
   static void VisitAll(const std::filesystem::path& path, const Visitor& visit);
 
   ~MemberReader();
   MemberReader(MemberReader&&) noexcept;
 
-  // Up to `bytes`, fewer only at the end.
+  // Reads up to `bytes`, fewer only at the end.
   size_t Read(void* to, size_t bytes);
 
-  // Exactly `bytes`; throws when the content ends before.  `what` is the word for the message:
-  // "FILE ends at byte 1000, inside WHAT (bytes 16 to 47040016)".
+  // Reads exactly `bytes`; throws if the content ends before.  `what` names the content in the message: "FILE ends at
+  // byte 1000, inside WHAT (bytes 16 to 47040016)".
   void ReadExactly(void* to, size_t bytes, std::string_view what);
 
   int64_t position() const;         // unpacked bytes read so far
@@ -48,10 +47,10 @@ class MemberReader {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether its name says that it is a tar archive, packed or not.
+// True if the name is that of a tar archive, compressed or not.
 bool IsTarArchive(const std::filesystem::path& path);
 
-// Paths of the regular files in a tar archive, in its order.
+// Returns the paths of the regular files in a tar archive, in its order.
 std::vector<std::string> ListMembers(const std::filesystem::path& path);
 
 }  // namespace dtrain

@@ -23,7 +23,7 @@ std::unique_ptr<DatasetSource> Make(const std::string& name) {
   return DatasetRegistry::Get("data set", name).make();
 }
 
-// The files that a set needs.
+// Returns the files that a set must download.
 std::vector<RemoteFile> FetchedFiles(const DatasetSource& source) {
   std::vector<RemoteFile> files = source.files();
   std::erase_if(files, [](const RemoteFile& file) { return file.urls.empty(); });
@@ -34,7 +34,7 @@ std::string WithoutGz(const std::string& name) {
   return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
 }
 
-// The name under which a file lies in the folder, packed or not; "" where it does not.
+// Returns the name of a file in the folder, compressed or not; "" if it is absent.
 std::string NameIn(const fs::path& folder, const RemoteFile& file) {
   std::error_code ignored;
   for (const std::string& name : {file.name, WithoutGz(file.name)}) {
@@ -43,7 +43,7 @@ std::string NameIn(const fs::path& folder, const RemoteFile& file) {
   return "";
 }
 
-// What is wrong with the unpacked content of a file; "" for nothing.
+// Returns the problem with the unpacked content of a file; "" if there is none.
 std::string CheckContent(const RemoteFile& file, const fs::path& path) {
   if (file.content_sha256.empty()) {
     return fmt::format("unpacked: only {} can be compared", file.name);
@@ -92,12 +92,12 @@ json Remembered(const fs::path& memory) {
   try {
     json known = json::parse(ReadFile(memory));
     if (known.is_object()) return known;
-  } catch (const std::exception&) {  // it is written anew
+  } catch (const std::exception&) {  // it is written again
   }
   return json::object();
 }
 
-// The file, or "" where others could put another one in its place.
+// Returns the file, or "" if others could replace it.
 fs::path TrustedMemory(const fs::path& memory) {
   const fs::path folder = memory.parent_path();
   const std::string why = WhyNotTrusted(folder);
@@ -109,13 +109,13 @@ fs::path TrustedMemory(const fs::path& memory) {
   return {};
 }
 
-// What tells the file from another one that had its name before.
+// Returns a text that distinguishes the file from another of the same name.
 std::string StampOf(const fs::path& path) {
   return fmt::format("{} bytes, changed {}", fs::file_size(path),
                      fs::last_write_time(path).time_since_epoch().count());
 }
 
-// What is wrong with the file, asked once.
+// Returns the problem with the file, computed only once.
 std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::path& path,
                       json& known) {
   const json seen = {StampOf(path), file.sha256, file.content_sha256};
@@ -130,13 +130,13 @@ std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::
   return problem;
 }
 
-// A server's copy of the folder above the sets' folders.
+// Replaces the addresses by those of a server with a copy of the folder above the sets' folders.
 void TakeFrom(const std::string& server, const std::string& name, std::vector<RemoteFile>& files) {
   const std::string base = server.ends_with('/') ? server : server + "/";
   for (RemoteFile& file : files) file.urls = {base + name + "/" + file.name};
 }
 
-// The usual cache, whose other files are believed.  Where that cannot be, FetchFiles says so.
+// Creates the usual cache folder, whose other files are trusted.  If that fails, FetchFiles reports it.
 void MakeCache(const fs::path& folder) {
   try {
     MakePrivateFolder(folder, 0755);

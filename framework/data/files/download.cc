@@ -35,8 +35,8 @@ CurlPointer NewCurl() {
   return curl;
 }
 
-// The .part file, open for appending.  One that others may write to is replaced: its content is checked at the end,
-// and could be changed after that.
+// The .part file, open for appending.  A file that others may write to is replaced: they could change its content after
+// it was verified.
 class PartFile {
  public:
   explicit PartFile(const std::filesystem::path& path) : path_(path), fd_(Open(0)) {
@@ -73,7 +73,7 @@ class PartFile {
     return true;
   }
 
-  // Throws what made Append or Empty fail, if one did.
+  // Throws the error of Append or Empty, if one failed.
   void CheckWritten() const {
     if (error_ == 0) return;
     errno = error_;
@@ -129,7 +129,7 @@ class Transfer {
     if (!limits_.socket.empty()) {
       curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, limits_.socket.c_str());
     }
-    // A range by hand: with CURLOPT_RESUME_FROM libcurl gives up on servers that ignore ranges.
+    // Sets the range explicitly: with CURLOPT_RESUME_FROM libcurl gives up on servers that ignore ranges.
     if (resumed_at_ > 0) {
       curl_easy_setopt(curl, CURLOPT_RANGE, fmt::format("{}-", resumed_at_).c_str());
     }
@@ -139,7 +139,7 @@ class Transfer {
   DownloadResult Run() {
     const CURLcode code = curl_easy_perform(curl_.get());
     part_.CheckWritten();
-    return Judge(code);
+    return ResultOf(code);
   }
 
  private:
@@ -169,15 +169,14 @@ class Transfer {
     return status;
   }
 
-  DownloadResult Judge(CURLcode code) {
+  DownloadResult ResultOf(CURLcode code) {
     if (too_long_) {
       return Failed(
           false, fmt::format("the file there is longer than the {} bytes expected", limits_.bytes));
     }
     if (code == CURLE_OK) return {};
     if (code == CURLE_HTTP_RETURNED_ERROR) {
-      // The file there ends before the part that is here, or the server knows no ranges: start
-      // anew.
+      // The server's file is shorter than the part, or the server does not support ranges: start again.
       const bool anew = Status() == kRangeNotSatisfiable && resumed_at_ > 0 && part_.Empty();
       return Failed(anew, fmt::format("HTTP {}", Status()));
     }

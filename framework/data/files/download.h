@@ -1,4 +1,4 @@
-// One HTTP transfer into a file (libcurl), resumable, and its progress (progress.cc).
+// A resumable HTTP transfer into a file (libcurl), and its progress bar (progress.cc).
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,36 @@
 namespace dtrain {
 
 struct DownloadLimits {
-  int64_t bytes = 0;  // the size the content must have; 0: not known
+  int64_t bytes = 0;  // required size of the content; 0: unknown
   int stall_seconds = 30;
   int connect_seconds = 20;
-  // Instead of every server: a Unix socket that listens here (tests).
+  // For tests: a Unix socket that replaces every server.
   std::filesystem::path socket = {};
 };
 
 struct DownloadResult {
-  bool whole = true;    // the server sent all it meant to
-  bool again = false;   // it broke off after bringing something: taking it up again may help
-  std::string message;  // why not whole: "HTTP 404", "the server stalled: nothing came for 30 s"
+  bool whole = true;   // the server sent everything
+  bool again = false;  // it broke off after some bytes: resuming may help
+  // The reason if not whole: "HTTP 404", "the server stalled: nothing came for 30 s".
+  std::string message;
 };
 
-// Appends the rest of `url` to `part`, or writes it anew when the server ignores ranges.  `label`
-// names it on the progress bar.  Throws DataError when `part` cannot be written.
+// Appends the rest of `url` to `part`, or writes it from the start if the server ignores ranges.  `label` is its name
+// on the progress bar.  Throws DataError if `part` cannot be written.
 DownloadResult Download(const std::string& url, const std::filesystem::path& part,
                         const std::string& label, const DownloadLimits& limits);
 
-// How far a transfer is, on the status line or in the log (core/progress_display.h), gone when it goes:
+// Shows the progress of a transfer while it lives, on the status line or in the log (core/progress_display.h):
 // "train-images.gz  ######--------  40 %  4.0 MB of 9.9 MB  2.1 MB/s  2.8 s left".
 class ProgressBar {
  public:
-  // `total` 0 means unknown.
+  // `total` is 0 if it is unknown.
   ProgressBar(std::string label, int64_t total, ProgressDisplay display = {});
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `done` of the total are here.  The first call sets where the rate counts from; there is none
-  // for the first fifth of a second.
+  // `done` of the total bytes have arrived.  The rate is measured from the first call on, and shown after 0.2 s.
   void Update(int64_t done, Nanos now = WallNow());
 
  private:

@@ -21,8 +21,8 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kMaxTries = 20;              // of one URL, each of which brought something
-constexpr double kMostWaitSeconds = 3600;  // for another process's download
+constexpr int kMaxTries = 20;              // tries of one URL, each of which brought some bytes
+constexpr double kMostWaitSeconds = 3600;  // waiting for another process's download
 
 std::string HashOf(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -43,7 +43,7 @@ void MakeDataFolder(const fs::path& folder) {
                   "name a folder that can be written with --root or XDG_CACHE_HOME");
 }
 
-// Returns the address as it may be shown: without the password in "https://user:password@host/".
+// Returns the address for display, without the password in "https://user:password@host/".
 std::string Shown(const std::string& url) {
   const size_t scheme = url.find("://");
   const size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
@@ -63,7 +63,7 @@ void SayHere(const RemoteFile& file, const FetchOptions& options) {
   options.say(fmt::format("{}: already here", file.name));
 }
 
-// Fetch brings one file into the folder.
+// Fetch downloads one file into the folder.
 class Fetch {
  public:
   Fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& options)
@@ -95,7 +95,7 @@ class Fetch {
   }
 
  private:
-  // Returns "" when the file is here, else why not.
+  // Returns "" on success, else the reason.
   std::string Try(const std::string& url) {
     options_.say(fmt::format("{}: {} from {}", file_.name, HumanBytes(file_.bytes), Shown(url)));
     const DownloadLimits limits{file_.bytes, options_.stall_seconds, options_.connect_seconds};
@@ -109,7 +109,7 @@ class Fetch {
     }
   }
 
-  // Gives the part its name if it is right, removes it if not.
+  // Renames the part if it is correct, else removes it.
   std::string Publish() {
     const std::string wrong = CheckFile(file_, part_);
     if (!wrong.empty()) {
@@ -130,8 +130,8 @@ class Fetch {
     return error ? 0 : static_cast<int64_t>(bytes);
   }
 
-  // Nothing more is needed: an earlier fetch ended between the last byte and the rename, or a
-  // server promised more than the file has.
+  // True if no more bytes are needed: an earlier fetch ended between the last byte and the rename, or a server promised
+  // more than the file has.
   bool PartIsComplete() const { return file_.bytes > 0 && PartBytes() >= file_.bytes; }
 
   const RemoteFile& file_;

@@ -28,8 +28,8 @@ std::string HintFor(const std::filesystem::path& path) {
     return "name a folder that can be written with --root or XDG_CACHE_HOME";
   }
   return fmt::format(
-      "another user (number {}) works there, or a process of his was killed there: wait, or remove "
-      "{} where none of his runs any more",
+      "another user (number {}) works there, or a process of that user was killed there: wait, or "
+      "remove {} if none of that user's is running",
       status.st_uid, path.string());
 }
 
@@ -41,7 +41,7 @@ LockFile Open(const std::filesystem::path& path) {
   }
 }
 
-// Returns what the holder has written of itself, or as much as is known.
+// Returns the holder's description of itself, or a general one.
 std::string HolderOf(const std::filesystem::path& path) {
   try {
     const std::string text = ReadFile(path);
@@ -53,12 +53,13 @@ std::string HolderOf(const std::filesystem::path& path) {
 
 void WriteHolder(int fd) {
   const std::string text = fmt::format("process {} on {}", ::getpid(), HostName());
-  // Only messages of others tell it, so it may fail.
+  // This may fail: only messages of other processes use it.
   [[maybe_unused]] const bool written =
       ::ftruncate(fd, 0) == 0 && ::pwrite(fd, text.data(), text.size(), 0) > 0;
 }
 
-// False: another process has it.  The holder of a file that others may open need not be one of this user's.
+// Returns false if another process has the lock.  The holder of a file that others may open need not be one of this
+// user's processes.
 bool Take(LockFile& file) {
   LockFile::Answer answer = file.Take();
   while (answer == LockFile::Answer::kHeld && file.Replace()) answer = file.Take();
@@ -70,7 +71,7 @@ bool Take(LockFile& file) {
 [[noreturn]] void ThrowTooLong(const std::filesystem::path& path, double seconds) {
   throw DataError(
       fmt::format("{} has had {} for more than {} s", HolderOf(path), path.string(), seconds),
-      "look whether it still works; where it does not, end it and start again");
+      "check whether it still works; if not, end it and start again");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct KeepOfDownload {
   enum { kBar, kRate, kBytes, kTimeLeft, kName, kPercent };
 };
 
-constexpr double kNoRate = 0.2;  // seconds, too few to measure
+constexpr double kNoRate = 0.2;  // seconds, too short to measure a rate
 
 }  // namespace
 

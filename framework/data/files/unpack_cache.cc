@@ -40,16 +40,16 @@ uintmax_t BytesOf(UnpackCache::Parts parts) {
   return bytes;
 }
 
-// Another archive of the same path, or other parts, have another name.
+// The name depends on the archive's path, size and time, and on the sizes of the parts.
 std::string NameOf(const fs::path& archive, const std::string& kind, UnpackCache::Parts parts) {
-  std::string facts =
+  std::string info =
       fmt::format("{}\n{}\n{}\n", fs::absolute(archive).string(), fs::file_size(archive),
                   fs::last_write_time(archive).time_since_epoch().count());
-  for (const std::span<uint8_t>& part : parts) facts += fmt::format("{}\n", part.size());
-  return fmt::format("{}-{}.bin", kind, Sha256::Of(facts).substr(0, kNameDigits));
+  for (const std::span<uint8_t>& part : parts) info += fmt::format("{}\n", part.size());
+  return fmt::format("{}-{}.bin", kind, Sha256::Of(info).substr(0, kNameDigits));
 }
 
-// True for a name by NameOf that has this ending: ".bin", or ".part" behind a process number.
+// True for a name by NameOf with this ending: ".bin", or ".part" after a process number.
 bool IsNameOf(const std::string& kind, const std::string& ending, std::string name) {
   if (!name.starts_with(kind + "-") || !name.ends_with(ending)) return false;
   name = name.substr(kind.size() + 1, name.size() - kind.size() - 1 - ending.size());
@@ -60,7 +60,7 @@ bool IsNameOf(const std::string& kind, const std::string& ending, std::string na
          name.find_first_not_of("0123456789", process) == std::string::npos;
 }
 
-// A descriptor, closed at the end; -1 where the file is not there.
+// An open cache file; its descriptor is -1 if the file is missing.
 class Kept {
  public:
   explicit Kept(const fs::path& file)
@@ -144,7 +144,7 @@ bool UnpackCache::IsTrusted(const fs::path& archive) const {
 
 bool UnpackCache::FillLocked(const fs::path& archive, const fs::path& file, const std::string& kind,
                              Parts parts, const std::function<bool()>& unpack) const {
-  if (Load(file, parts)) return true;  // while this process waited
+  if (Load(file, parts)) return true;  // written while this process waited
   Info(fmt::format("unpacking {}; kept in {} for the next time", archive.string(),
                    folder_.string()));
   if (!unpack()) return false;
@@ -186,8 +186,8 @@ void UnpackCache::Keep(const fs::path& file, Parts parts) const {
   out.Publish();
 }
 
-// Files of other archives of this kind (.bin), which this one replaces, or parts of a process that
-// was killed (.part): the lock is ours.
+// Removes files of other archives of this kind (.bin), which this one replaces, or parts of a killed process (.part).
+// REQUIRES: this process has the lock.
 void UnpackCache::RemoveOthers(const fs::path& file, const std::string& kind,
                                const std::string& ending) const {
   std::error_code error;

@@ -1,15 +1,14 @@
-// UnpackCache: what an archive unpacks to, kept as one file, so that it is unpacked once on a
-// machine, not by every rank at every start.
+// UnpackCache keeps an archive's unpacked content as one file, so that it is unpacked once on a machine, not by every
+// rank at every start.
 //
-// A file is known by its archive (path, size, time of change) and by what was made of it, ends with
-// the SHA-256 of its content, and has its name only when it is whole.  One process unpacks at a
-// time (flock); the others wait, say so, and then find the content there.  A cache that cannot be
-// read or written, for want of rights, of room or of locks, is a warning and costs the time of
-// unpacking, nothing else; no half file stays behind.
+// A file is identified by its archive (path, size, time of change) and by the kind of content.  It ends with the
+// SHA-256 of its content, and gets its name only when it is complete.  One process unpacks at a time (flock); the
+// others report it, wait, and then find the content.  If the cache cannot be read or written, for lack of permission,
+// space or locks, a warning is logged and the archive is unpacked each time; no partial file stays behind.
 //
-// A file is believed only where it and its folder belong to the user or to root, and nobody else may write to them:
-// its own sum says nothing about who wrote it.  So what root has unpacked serves all users.  A folder that is made here
-// is the user's alone (mode 0700).
+// A file is trusted only if it and its folder belong to the user or to root, and no other user may write to them: its
+// checksum does not prove who wrote it.  So content that root has unpacked serves all users.  A folder created here is
+// private to the user (mode 0700).
 #pragma once
 
 #include <cstdint>
@@ -24,16 +23,16 @@ namespace dtrain {
 
 class UnpackCache {
  public:
-  // `say` gets a line about what happens; default: the log.
+  // `say` gets one line per event; default: the log.
   using Say = std::function<void(log::Level, const std::string&)>;
   explicit UnpackCache(std::filesystem::path folder, Say say = log::Write);
 
-  // $XDG_CACHE_HOME/dtrain/unpacked or ~/.cache/dtrain/unpacked; empty where neither is known.
+  // Returns $XDG_CACHE_HOME/dtrain/unpacked or ~/.cache/dtrain/unpacked; empty if neither is known.
   static std::filesystem::path UsualFolder();
 
-  // Fills `parts` with what `unpack` would write there: from the cache, or by calling it.  `kind`
-  // names what is made of the archive, "cifar10-v1": older files of the same kind are removed.
-  // False, and nothing is kept, where `unpack` says so: the archive is of something else.
+  // Fills `parts` with the data that `unpack` writes there: from the cache, or by calling it.  `kind` names the
+  // content, "cifar10-v1": older files of the same kind are removed.  Returns false, and keeps nothing, if `unpack`
+  // returns false: the archive has other content.
   using Parts = std::span<const std::span<uint8_t>>;
   bool Fill(const std::filesystem::path& archive, const std::string& kind, Parts parts,
             const std::function<bool()>& unpack) const;
@@ -41,7 +40,7 @@ class UnpackCache {
  private:
   void Info(const std::string& line) const { say_(log::Level::kInfo, line); }
   void Warn(const std::string& line) const { say_(log::Level::kWarning, line); }
-  // Whether the folder is to be used; makes it where it is missing.
+  // True if the folder may be used; creates it if it is missing.
   bool IsTrusted(const std::filesystem::path& archive) const;
   bool FillLocked(const std::filesystem::path& archive, const std::filesystem::path& file,
                   const std::string& kind, Parts parts, const std::function<bool()>& unpack) const;

@@ -18,22 +18,22 @@ namespace {
 
 constexpr uintmax_t kWorthKeeping = 16 << 20;  // smaller archives unpack in a second
 
-int64_t SamplesOf(const CifarFacts& facts, Split split) {
+int64_t SamplesOf(const CifarInfo& info, Split split) {
   int64_t samples = 0;
-  for (const CifarBatch& batch : facts.batches) {
+  for (const CifarBatch& batch : info.batches) {
     if (batch.split == split) samples += batch.records;
   }
   return samples;
 }
 
-// Collects the batches of a set, in whatever order they are found.
+// Collects the batches of a set, found in any order.
 class Collector {
  public:
-  explicit Collector(const CifarFacts& facts);
+  explicit Collector(const CifarInfo& info);
 
-  // False when there is no batch here.  Some of them without the others are a mistake.
+  // Returns false if the folder has no batch.  Throws if it has only some of them.
   bool ReadLoose(const fs::path& folder);
-  // Large ones are unpacked once on a machine (unpack_cache.h).
+  // Large archives are unpacked once per machine (unpack_cache.h).
   bool ReadArchive(const fs::path& archive);
 
   LabelledImages TakeTrain() { return std::move(train_); }
@@ -52,21 +52,21 @@ class Collector {
   bool Finish(const fs::path& where) const;
   void Fill(Slot& slot, MemberReader& in);
 
-  const CifarFacts& facts_;
+  const CifarInfo& info_;
   LabelledImages train_;
   LabelledImages test_;
   std::vector<Slot> slots_;
 };
 
-Collector::Collector(const CifarFacts& facts) : facts_(facts) {
-  for (const CifarBatch& batch : facts.batches) {
+Collector::Collector(const CifarInfo& info) : info_(info) {
+  for (const CifarBatch& batch : info.batches) {
     LabelledImages& split = batch.split == Split::kTrain ? train_ : test_;
     const auto first = static_cast<int64_t>(split.labels.size());
     split.labels.resize(split.labels.size() + static_cast<size_t>(batch.records));
     slots_.push_back({batch, split, first});
   }
   for (LabelledImages* split : {&train_, &test_}) {
-    split->images.resize(split->labels.size() * facts.images.image_shape.count());
+    split->images.resize(split->labels.size() * info.images.image_shape.count());
   }
 }
 
@@ -85,8 +85,8 @@ bool Collector::Finish(const fs::path& where) const {
   if (missing.empty()) return true;
   throw DataError(
       fmt::format("{} has {} of the {} batches of '{}', missing: {}", where.string(),
-                  slots_.size() - missing.size(), slots_.size(), facts_.name, Join(missing)),
-      fmt::format("dtrain data fetch {}", facts_.name));
+                  slots_.size() - missing.size(), slots_.size(), info_.name, Join(missing)),
+      fmt::format("dtrain data fetch {}", info_.name));
 }
 
 bool Collector::ReadLoose(const fs::path& folder) {
@@ -107,7 +107,7 @@ bool Collector::ReadArchive(const fs::path& archive) {
   };
   const std::span<uint8_t> parts[] = {train_.images, bytes_of(train_.labels), test_.images,
                                       bytes_of(test_.labels)};
-  return UnpackCache(UnpackCache::UsualFolder()).Fill(archive, facts_.name + "-v2", parts, [&] {
+  return UnpackCache(UnpackCache::UsualFolder()).Fill(archive, info_.name + "-v2", parts, [&] {
     return Unpack(archive);
   });
 }
@@ -119,7 +119,7 @@ bool Collector::Unpack(const fs::path& archive) {
   return Finish(archive);
 }
 
-// Nothing may follow the last record.
+// Throws DataError if content follows the last record.
 void CheckEnd(MemberReader& in, int64_t records, int64_t record_bytes) {
   uint8_t more;
   if (in.Read(&more, 1) == 0) return;
@@ -150,10 +150,10 @@ DataError LabelError(const MemberReader& in, const WrongLabel& wrong, int64_t re
       wrong.record, wrong.record * record_bytes + wrong.column, wrong.value, classes, classes - 1));
 }
 
-// The size of the file is judged before its labels: in records of another size they are nonsense.
+// The file's size is checked before its labels: in records of another size these are meaningless.
 void Collector::Fill(Slot& slot, MemberReader& in) {
-  const std::vector<int64_t>& classes = facts_.label_classes;
-  const int64_t pixels = facts_.images.image_shape.count();
+  const std::vector<int64_t>& classes = info_.label_classes;
+  const int64_t pixels = info_.images.image_shape.count();
   std::vector<uint8_t> record(classes.size() + static_cast<size_t>(pixels));
   const std::span<const uint8_t> labels(record.data(), classes.size());
   const auto record_bytes = static_cast<int64_t>(record.size());
@@ -171,7 +171,7 @@ void Collector::Fill(Slot& slot, MemberReader& in) {
   slot.filled = true;
 }
 
-// The tar archives in a folder, the published one first.
+// Returns the tar archives in a folder, the published one first.
 std::vector<fs::path> ArchivesIn(const fs::path& folder, const std::string& published) {
   std::vector<fs::path> archives;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -183,19 +183,19 @@ std::vector<fs::path> ArchivesIn(const fs::path& folder, const std::string& publ
   return archives;
 }
 
-void ReadFrom(const fs::path& folder, const CifarFacts& facts, Collector& collector) {
-  if (collector.ReadLoose(folder) || collector.ReadLoose(folder / facts.folder)) return;
+void ReadFrom(const fs::path& folder, const CifarInfo& info, Collector& collector) {
+  if (collector.ReadLoose(folder) || collector.ReadLoose(folder / info.folder)) return;
   std::vector<std::string> searched;
-  for (const fs::path& archive : ArchivesIn(folder, facts.archive.name)) {
+  for (const fs::path& archive : ArchivesIn(folder, info.archive.name)) {
     if (collector.ReadArchive(archive)) return;
     searched.push_back(archive.filename().string());
   }
   throw DataError(
       fmt::format("{} has no {}, neither unpacked nor in an archive (.tar.gz, .tar.xz); {}",
-                  folder.string(), facts.batches.front().name,
+                  folder.string(), info.batches.front().name,
                   searched.empty() ? "there is no archive"
                                    : "archives without any batch: " + Join(searched)),
-      fmt::format("dtrain data fetch {} (the binary version)", facts.name));
+      fmt::format("dtrain data fetch {} (the binary version)", info.name));
 }
 
 }  // namespace
@@ -209,12 +209,12 @@ void CifarSource::Configure(config::Reader& reader) {
   if (augment == "none") augment_ = {};
 }
 
-int64_t CifarSource::size(Split split) const { return SamplesOf(facts_, split); }
+int64_t CifarSource::size(Split split) const { return SamplesOf(info_, split); }
 
 std::unique_ptr<Dataset> CifarSource::Load(const fs::path& folder, uint64_t seed) const {
-  Collector collector(facts_);
-  ReadFrom(folder, facts_, collector);
-  return std::make_unique<ImageSet>(facts_.images, collector.TakeTrain(), collector.TakeTest(),
+  Collector collector(info_);
+  ReadFrom(folder, info_, collector);
+  return std::make_unique<ImageSet>(info_.images, collector.TakeTrain(), collector.TakeTest(),
                                     augment_, seed);
 }
 

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// One row of the view; kStep is -1 where it is written from its right end.
+// Copies one row of the view; kStep is -1 to write it from the right.
 template <int kStep>
 void CopyRow(int64_t right, const uint8_t* from, int64_t columns,
              std::span<const float, 256> values, float* to) {

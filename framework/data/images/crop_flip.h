@@ -1,8 +1,8 @@
 // Random crop and mirroring of training images, the augmentation usual for CIFAR (He, Zhang, Ren,
 // Sun, arXiv:1512.03385, section 4.2).
 //
-// Where an image is cut and whether it is mirrored is a pure function of (seed, epoch, sample):
-// which worker asks, in which batch and how often does not matter.
+// The crop and the mirroring are a pure function of (seed, epoch, sample): they do not depend on the worker, the batch
+// or the number of calls.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 namespace dtrain {
 
 struct CropFlip {
-  int padding = 0;    // black pixels around the image, before it is cut to its own size again
-  bool flip = false;  // mirror every other image, left to right
+  int padding = 0;    // black border in pixels, before the crop to the original size
+  bool flip = false;  // mirror half of the images, left to right
 };
 
-// How one image is seen: pixel (y, x) of the view is pixel (y + down, x + right) of the image, and
-// black outside of it; then the view is mirrored or not.  The default is the image as it is.
+// A view of an image: pixel (y, x) of the view is pixel (y + down, x + right) of the image, and black outside of it;
+// then the view may be mirrored.  The default is the unchanged image.
 struct View {
   int64_t down = 0;
   int64_t right = 0;
@@ -24,7 +24,8 @@ struct View {
   friend bool operator==(const View&, const View&) = default;
 };
 
-// `down` and `right` are uniform over [-padding, padding], `mirrored` is true for half of all.
+// Draws a view: `down` and `right` are uniform over [-padding, padding], `mirrored` is true with probability 1/2 if
+// flip.
 View DrawView(const CropFlip& augment, uint64_t seed, uint64_t epoch, int64_t sample);
 
 // Writes the view of one channel, [rows, columns] row-major, with each pixel p as values[p].

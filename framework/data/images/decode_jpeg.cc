@@ -10,18 +10,18 @@
 namespace dtrain {
 namespace {
 
-PictureSize ScaledBy(const tjscalingfactor& factor, const PictureSize& size) {
+ImageSize ScaledBy(const tjscalingfactor& factor, const ImageSize& size) {
   return {TJSCALED(static_cast<int>(size.rows), factor),
           TJSCALED(static_cast<int>(size.columns), factor)};
 }
 
-// The factor of the smallest image that is no smaller than `needed`.
-tjscalingfactor SmallestFactor(const PictureSize& size, const PictureSize& needed) {
+// Returns the factor of the smallest image that is no smaller than `needed`.
+tjscalingfactor SmallestFactor(const ImageSize& size, const ImageSize& needed) {
   int count = 0;
   const tjscalingfactor* factors = tjGetScalingFactors(&count);
   tjscalingfactor best = {1, 1};
   for (int i = 0; i < count; ++i) {
-    const PictureSize scaled = ScaledBy(factors[i], size);
+    const ImageSize scaled = ScaledBy(factors[i], size);
     if (scaled.rows >= needed.rows && scaled.columns >= needed.columns &&
         factors[i].num * best.denom < best.num * factors[i].denom) {
       best = factors[i];
@@ -30,7 +30,7 @@ tjscalingfactor SmallestFactor(const PictureSize& size, const PictureSize& neede
   return best;
 }
 
-// Converts colours in place, which takes no more memory than the colours do.
+// Converts colours in place, so it needs no more memory.
 void MakeGrey(Pixels& pixels) {
   const size_t count = pixels.bytes.size() / 3;
   GreyOfEach(pixels.bytes.data(), count, pixels.bytes.data());
@@ -46,16 +46,16 @@ class JpegReader {
     int columns = 0, rows = 0, subsampling = 0;
     const int failed = tjDecompressHeader3(handle_.get(), Begin(), file.size(), &columns, &rows,
                                            &subsampling, &colours_);
-    // The header call refuses a chroma subsampling that it has no name for; the decoder takes it.
+    // The header call fails for a chroma subsampling without a name, but the decoder accepts it.
     if (failed != 0 && (subsampling >= 0 || colours_ < 0)) Fail();
     if (rows == 0 || columns == 0) FailAsBroken(name, "JPEG", "it has no image");
     size_ = {rows, columns};
     CheckSize(name, size_);
   }
 
-  const PictureSize& size() const { return size_; }
+  const ImageSize& size() const { return size_; }
 
-  Pixels Decode(int64_t channels, const PictureSize& needed) {
+  Pixels Decode(int64_t channels, const ImageSize& needed) {
     if (colours_ == TJCS_CMYK || colours_ == TJCS_YCCK) {
       throw DataError(name_ + ": the JPEG has the colours of a printer (CMYK)",
                       "convert it to RGB");
@@ -67,9 +67,9 @@ class JpegReader {
   }
 
  private:
-  Pixels DecodeAs(TJPF format, const PictureSize& needed) {
+  Pixels DecodeAs(TJPF format, const ImageSize& needed) {
     const tjscalingfactor factor = SmallestFactor(size_, needed);
-    const PictureSize size = ScaledBy(factor, size_);
+    const ImageSize size = ScaledBy(factor, size_);
     Pixels pixels = BlankPixels(size, tjPixelSize[format]);
     pixels.original = size_;
     const auto share = [&](int64_t whole, int64_t scaled) {
@@ -80,7 +80,7 @@ class JpegReader {
     if (tjDecompress2(handle_.get(), Begin(), file_.size(), pixels.bytes.data(),
                       static_cast<int>(size.columns), 0, static_cast<int>(size.rows), format,
                       TJFLAG_ACCURATEDCT) != 0) {
-      // Stray bytes between two of its parts are no damage; cameras leave them there.
+      // Stray bytes between two segments are harmless; some cameras write them.
       const bool stray = std::strstr(tjGetErrorStr2(handle_.get()), "extraneous bytes") != nullptr;
       if (!stray || tjGetErrorCode(handle_.get()) != TJERR_WARNING) Fail();
     }
@@ -96,18 +96,18 @@ class JpegReader {
   const std::string_view file_;
   const std::string& name_;
   const std::unique_ptr<void, int (*)(tjhandle)> handle_;
-  PictureSize size_;
+  ImageSize size_;
   int colours_ = 0;
 };
 
 }  // namespace
 
-PictureSize JpegSize(std::string_view file, const std::string& name) {
+ImageSize JpegSize(std::string_view file, const std::string& name) {
   return JpegReader(file, name).size();
 }
 
 Pixels DecodeJpeg(std::string_view file, const std::string& name, int64_t channels,
-                  const std::function<PictureSize(const PictureSize&)>& needed) {
+                  const std::function<ImageSize(const ImageSize&)>& needed) {
   JpegReader reader(file, name);
   return reader.Decode(channels, needed(reader.size()));
 }

@@ -1,4 +1,4 @@
-// JPEG files as bytes (libjpeg-turbo).
+// Decodes JPEG files to bytes (libjpeg-turbo).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace dtrain {
 
-// From the header alone.  Both throw DataError that names the file, where it is damaged or too large.
-PictureSize JpegSize(std::string_view file, const std::string& name);
+// Reads only the header.  Both functions throw DataError with the file's name if it is damaged or too large.
+ImageSize JpegSize(std::string_view file, const std::string& name);
 
-// `needed` maps the size of the image to the one that is enough: it is decoded at the smallest of its sizes (N eighths)
-// that is no smaller.  Grey of a coloured JPEG is made of its colours (GreyOf), not taken from its stored luma: the two
-// differ where red, green or blue was clipped to 0 or 255.
+// `needed` maps the image's size to a sufficient one: the image is decoded at the smallest of libjpeg's sizes (N
+// eighths) that is no smaller.  Grey from a colour JPEG is computed from its colours (GreyOf), not taken from the
+// stored luma: the two differ where red, green or blue was clipped to 0 or 255.
 Pixels DecodeJpeg(std::string_view file, const std::string& name, int64_t channels,
-                  const std::function<PictureSize(const PictureSize&)>& needed);
+                  const std::function<ImageSize(const ImageSize&)>& needed);
 
 }  // namespace dtrain

@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// libpng hands this to the functions that it calls.
+// libpng passes this to the callbacks.
 struct PngSource {
   std::string_view rest;  // of the file
   std::array<char, 256> error = {};
@@ -38,8 +38,8 @@ void ReadPngBytes(png_structp png, png_bytep to, size_t count) {
   rest.remove_prefix(count);
 }
 
-// Runs `body`, which calls libpng; false if an error jumped back here.  The jump runs no destructor, so neither
-// `body` nor what it calls may hold an object that needs one.
+// Runs `body`, which calls libpng; returns false if an error jumped back here.  The jump runs no destructor, so neither
+// `body` nor its callees may hold an object that needs one.
 template <class Body>
 bool EndsWell(png_structp png, const Body& body) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
@@ -47,7 +47,7 @@ bool EndsWell(png_structp png, const Body& body) {
   return true;
 }
 
-// Red, green and blue of a pixel of 1 (grey), 2 (with alpha), 3 (colours) or 4 bytes, over white.
+// Returns red, green and blue of a pixel of 1 (grey), 2 (with alpha), 3 (colours) or 4 bytes, over white.
 std::array<uint8_t, 3> OpaqueColour(const uint8_t* pixel, int64_t channels) {
   const bool coloured = channels >= 3;
   const uint8_t alpha = channels % 2 == 0 ? pixel[channels - 1] : 255;
@@ -57,7 +57,7 @@ std::array<uint8_t, 3> OpaqueColour(const uint8_t* pixel, int64_t channels) {
   return rgb;
 }
 
-// From 1 to 4 bytes a pixel to 1 or 3.
+// Converts 1 to 4 bytes per pixel to 1 or 3.
 void ConvertRow(const uint8_t* from, int64_t from_channels, int64_t columns, int64_t channels,
                 uint8_t* to) {
   const auto count = static_cast<size_t>(columns);
@@ -76,7 +76,7 @@ void ConvertRow(const uint8_t* from, int64_t from_channels, int64_t columns, int
   }
 }
 
-// The entries of PLTE, with the alpha of tRNS, as pixels of the image.
+// Returns the entries of PLTE, with the alpha of tRNS, as pixels of the image.
 std::vector<uint8_t> PaletteOf(png_structp png, png_infop info, int64_t channels) {
   png_colorp colours = nullptr;
   png_bytep alpha = nullptr;
@@ -102,15 +102,15 @@ class PngReader {
   PngReader(const PngReader&) = delete;
   ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
-  PictureSize ReadHeader() {
+  ImageSize ReadHeader() {
     if (info_ == nullptr) throw std::bad_alloc();
     Call([this] {
       png_set_read_fn(png_, &source_, ReadPngBytes);
-      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // -1: nor known ones
+      png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // -1: known ones too
       png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
       png_read_info(png_, info_);
     });
-    const PictureSize size = {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
+    const ImageSize size = {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
     CheckSize(name_, size);
     return size;
   }
@@ -123,10 +123,10 @@ class PngReader {
     int passes = 1;
     Call([&] {
       if (palette_.empty()) {
-        png_set_expand(png_);  // to bytes, and tRNS to alpha
+        png_set_expand(png_);  // expands to bytes, and tRNS to alpha
         png_set_scale_16(png_);
       } else {
-        png_set_packing(png_);  // a byte for each number of an entry
+        png_set_packing(png_);  // one byte per palette index
       }
       passes = png_set_interlace_handling(png_);
       png_read_update_info(png_, info_);
@@ -177,14 +177,14 @@ class PngReader {
 
   PngSource source_;
   const std::string& name_;
-  std::vector<uint8_t> palette_;  // of an image that has one
+  std::vector<uint8_t> palette_;  // empty without a palette
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
 };
 
 }  // namespace
 
-PictureSize PngSize(std::string_view file, const std::string& name) {
+ImageSize PngSize(std::string_view file, const std::string& name) {
   return PngReader(file, name).ReadHeader();
 }
 

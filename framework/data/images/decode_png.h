@@ -1,8 +1,8 @@
-// PNG files as bytes (libpng).
+// Decodes PNG files to bytes (libpng).
 //
-// Values are taken as they are stored: gAMA, cHRM, sRGB and iCCP are passed over.  Palettes and grey of 1, 2 or 4
-// bits become 8 bits, 16 bits round(v / 257).  What is transparent, by an alpha channel or by tRNS, is laid over
-// white afterwards (OverWhite), before colours become grey (GreyOf).
+// Values are taken as they are stored: gAMA, cHRM, sRGB and iCCP are ignored.  Palettes and grey of 1, 2 or 4 bits
+// become 8 bits; 16 bits become round(v / 257).  Then transparent pixels, by an alpha channel or by tRNS, are composed
+// over white (OverWhite), before colours become grey (GreyOf).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace dtrain {
 
-// From the header alone.  Both throw DataError that names the file, where it is damaged or too large.
-PictureSize PngSize(std::string_view file, const std::string& name);
+// Reads only the header.  Both functions throw DataError with the file's name if it is damaged or too large.
+ImageSize PngSize(std::string_view file, const std::string& name);
 Pixels DecodePng(std::string_view file, const std::string& name, int64_t channels);
 
 }  // namespace dtrain

@@ -1,5 +1,5 @@
-// One tag of a TIFF directory is needed.  A library (libexif) parses all other tags and the thumbnail first, so this is
-// code of our own; every number is read by NumberAt, which checks the end.
+// Only one tag of a TIFF directory is needed.  A library (libexif) would parse all other tags and the thumbnail first,
+// so this is our own code; NumberAt reads every number and checks the end.
 #include "framework/data/images/exif.h"
 
 #include <cstddef>
@@ -16,7 +16,7 @@ constexpr int kUpright = 1;
 constexpr size_t kOrientationTag = 0x0112;
 constexpr size_t kShort = 3, kLong = 4;  // TIFF's types of numbers
 
-// The whole number at a place; 0 if it ends behind the last byte.
+// Returns the whole number at a position; 0 if it extends beyond the last byte.
 size_t NumberAt(std::string_view bytes, size_t at, size_t count, bool little_endian) {
   if (bytes.size() < count || at > bytes.size() - count) return 0;
   size_t number = 0;
@@ -49,10 +49,10 @@ int OrientationOfTiff(std::string_view tiff) {
   return kUpright;
 }
 
-// True for markers without a segment: stuffed bytes, restarts, the start of an image.
+// True for markers without a segment: stuffed bytes, restarts, start of image.
 bool StandsAlone(uint8_t marker) { return marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd8); }
 
-// The EXIF block of a JPEG, which is before its first scan.
+// Returns the EXIF block of a JPEG, which precedes its first scan.
 std::string_view ExifOfJpeg(std::string_view file) {
   constexpr std::string_view kStart = "Exif\0\0"sv;
   constexpr uint8_t kEndOfImage = 0xd9, kStartOfScan = 0xda, kApp1 = 0xe1;
@@ -69,7 +69,7 @@ std::string_view ExifOfJpeg(std::string_view file) {
   return {};
 }
 
-// The chunk eXIf of a PNG, which may be behind the pixels.
+// Returns a PNG's chunk eXIf, which may follow the pixels.
 std::string_view ExifOfPng(std::string_view file) {
   constexpr size_t kFrame = 12;  // length, name and checksum
   size_t at = kPngStart.size();

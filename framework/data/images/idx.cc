@@ -37,7 +37,7 @@ void CheckMagic(MemberReader& in, uint32_t wanted, const char* what) {
                   hint);
 }
 
-// Refuses a promise that the file cannot keep.  `content` is its text: "60000 images of 28 x 28".
+// Throws if the header promises more than the file can hold.  `content` describes it: "60000 images of 28 x 28".
 void CheckPromise(const MemberReader& in, const fs::path& path, unsigned __int128 bytes,
                   const std::string& content) {
   const uint64_t on_disk = fs::file_size(path);
@@ -51,7 +51,7 @@ void CheckPromise(const MemberReader& in, const fs::path& path, unsigned __int12
       "the file is truncated or damaged: fetch it again");
 }
 
-// The content after the header, which must end the file.
+// Reads the content after the header; nothing may follow it.
 std::vector<uint8_t> ReadContent(MemberReader& in, uint64_t bytes, const std::string& content) {
   std::vector<uint8_t> values(bytes);
   in.ReadExactly(values.data(), bytes, content);
@@ -71,7 +71,7 @@ IdxHeader ReadHeader(MemberReader& in) {
   return header;
 }
 
-// Names under which a file is looked for, the publisher's first.
+// Returns the names under which a file is searched, the publisher's first.
 std::vector<std::string> Spellings(const std::string& name) {
   std::string dotted = name;
   dotted[dotted.find("-idx")] = '.';
@@ -141,15 +141,14 @@ LabelledImages ReadLabelledIdx(const fs::path& image_path, const fs::path& label
 }
 
 LabelledImages IdxSource::LoadSplit(const fs::path& folder, const std::string& prefix) const {
-  return ReadLabelledIdx(FindFile(folder, prefix + "-images-idx3-ubyte", facts_.name),
-                         FindFile(folder, prefix + "-labels-idx1-ubyte", facts_.name),
-                         facts_.images);
+  return ReadLabelledIdx(FindFile(folder, prefix + "-images-idx3-ubyte", info_.name),
+                         FindFile(folder, prefix + "-labels-idx1-ubyte", info_.name), info_.images);
 }
 
 std::unique_ptr<Dataset> IdxSource::Load(const fs::path& folder, uint64_t seed) const {
   LabelledImages train = LoadSplit(folder, "train");
   LabelledImages test = LoadSplit(folder, "t10k");
-  return std::make_unique<ImageSet>(facts_.images, std::move(train), std::move(test));
+  return std::make_unique<ImageSet>(info_.images, std::move(train), std::move(test));
 }
 
 }  // namespace dtrain

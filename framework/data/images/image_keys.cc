@@ -10,37 +10,37 @@
 namespace dtrain {
 
 void PixelKeys::Configure(config::Reader& reader) {
-  mean_ = static_cast<std::vector<double>>(reader.Numbers("mean", {})
-                                               .Min(-1000)
-                                               .Max(1000)
-                                               .Help("mean of pixel / 255, [one for all] or one a "
-                                                     "channel; []: that of the training split"));
-  deviation_ =
-      static_cast<std::vector<double>>(reader.Numbers("deviation", {})
-                                           .Min(1e-6)
+  mean_ =
+      static_cast<std::vector<double>>(reader.Numbers("mean", {})
+                                           .Min(-1000)
                                            .Max(1000)
-                                           .Help("deviation of pixel / 255, one number or one a "
-                                                 "channel; []: that of the training split"));
+                                           .Help("mean of pixel / 255: [one for all] or one per "
+                                                 "channel; []: measured on the training split"));
+  deviation_ = static_cast<std::vector<double>>(
+      reader.Numbers("deviation", {})
+          .Min(1e-6)
+          .Max(1000)
+          .Help("deviation of pixel / 255: [one for all] or one per channel; []: measured on the "
+                "training split"));
   augment_.padding =
       static_cast<int>(static_cast<int64_t>(reader.Int("crop", 0).Min(0).Max(1024).Help(
-          "augmentation: shift each training image by up to N pixels, black where it leaves")));
+          "augmentation: shift each training image by up to N pixels; the border becomes black")));
   augment_.flip =
       reader.Bool("flip", false).Help("augmentation: mirror half of the training images");
 }
 
 void PixelKeys::ConfigureNumbers(config::Reader& reader) {
-  mean_ =
-      static_cast<std::vector<double>>(reader.Numbers("mean", {})
-                                           .Min(-1e9)
-                                           .Max(1e9)
-                                           .Help("mean of the numbers, [one for all] or one a "
-                                                 "column (of images: a channel; those of bytes: of "
-                                                 "pixel / 255); []: that of the training split"));
+  mean_ = static_cast<std::vector<double>>(
+      reader.Numbers("mean", {})
+          .Min(-1e9)
+          .Max(1e9)
+          .Help("mean of the numbers: [one for all] or one per column (of images: per channel; of "
+                "byte images: of pixel / 255); []: measured on the training split"));
   deviation_ = static_cast<std::vector<double>>(
       reader.Numbers("deviation", {})
           .Min(1e-9)
           .Max(1e9)
-          .Help("their deviation, in the same way; []: that of the training split"));
+          .Help("deviation of the numbers, given like mean; []: measured on the training split"));
 }
 
 void PixelKeys::Check(config::Reader& reader, const ImageSetSpec& spec) const {
@@ -48,10 +48,10 @@ void PixelKeys::Check(config::Reader& reader, const ImageSetSpec& spec) const {
     const auto channels = static_cast<size_t>(spec.image_shape[0]);
     if (numbers.size() <= 1 || numbers.size() == channels) return;
     const char* what = spec.numbers && spec.image_shape.rank() == 1 ? "column" : "channel";
-    reader.Mistake(key,
-                   fmt::format("data.{} has {} numbers, a sample has {} {}s", key, numbers.size(),
-                               channels, what),
-                   fmt::format("give one number for all of them, or one for each {}", what));
+    reader.AddError(key,
+                    fmt::format("data.{} has {} numbers, a sample has {} {}s", key, numbers.size(),
+                                channels, what),
+                    fmt::format("give one number for all of them, or one for each {}", what));
   };
   check("mean", mean_);
   check("deviation", deviation_);

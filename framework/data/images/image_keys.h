@@ -1,4 +1,4 @@
-// Keys of `data:` that sets of one's own images share.
+// Keys of `data:` that all sets of the user's own images share.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace dtrain {
 
-// mean, deviation, crop and flip.
+// Reads the keys mean, deviation, crop and flip.
 class PixelKeys {
  public:
   void Configure(config::Reader& reader);
-  // Whether the numbers fit the channels; notes mistakes.
+  // Checks that the numbers fit the channels; reports errors.
   void Check(config::Reader& reader, const ImageSetSpec& spec) const;
-  // mean and deviation alone, of samples that are no pixels.
+  // Reads only mean and deviation, for samples that are no images.
   void ConfigureNumbers(config::Reader& reader);
-  // Gives `spec` the mean and deviation: those of the config, else measured on the training images, or by
-  // `measure`, which writes both.
+  // Sets `spec`'s mean and deviation: those of the config, else measured on the training images, or by `measure`, which
+  // must set both.
   void Fill(const LabelledImages& train, ImageSetSpec& spec) const;
   void Fill(const std::function<void()>& measure, ImageSetSpec& spec) const;
-  // Whether one of them is measured.
+  // True if one of them is measured.
   bool measures() const { return mean_.empty() || deviation_.empty(); }
   const CropFlip& augment() const { return augment_; }
 
@@ -32,7 +32,7 @@ class PixelKeys {
   CropFlip augment_;
 };
 
-// Threads for `wanted`; 0: as many as this process has cores.
+// Returns `wanted` threads; for 0, the number of the process's cores.
 int DecodingThreads(int64_t wanted);
 
 }  // namespace dtrain

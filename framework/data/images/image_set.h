@@ -1,6 +1,6 @@
-// ImageSet: grey or colour images of one size with one label each, kept in memory as bytes and
-// normalised, in training augmented, when a batch is filled.  What the IDX and CIFAR loaders, folders of
-// pictures and the procedural sets make.  crop_flip.h augments them; resident_images.h keeps them in a device's memory.
+// ImageSet holds grey or colour images of one size with one label each.  They are kept in memory as bytes, and
+// normalised and, in training, augmented (crop_flip.h) when a batch is filled.  The IDX and CIFAR loaders, folders of
+// images and the procedural sets make it. resident_images.h keeps one in a device's memory.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 #include "framework/data/dataset.h"
 #include "framework/data/images/crop_flip.h"
-#include "framework/data/images/picture.h"
+#include "framework/data/images/image_file.h"
 
 namespace dtrain {
 
@@ -39,44 +39,46 @@ class PerChannel {
 
 inline constexpr int64_t kClassesMost = 65536;  // labels are 16 bits wide
 
-// ImageSetSpec is what all images of a set share: it turns images into numbers, and answers into names.
+// ImageSetSpec holds the properties common to all images of a set, which convert images to numbers and predictions to
+// names.
 struct ImageSetSpec {
   Shape image_shape;    // [C, H, W]
   int64_t classes = 0;  // at most kClassesMost
   PerChannel mean = 0;  // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
   PerChannel deviation = 1;
-  std::vector<std::string> class_names = {};  // of every class; empty: they are numbers
-  Fit fit = Fit::kNone;                       // of pictures of other sizes
+  std::vector<std::string> class_names = {};  // of every class; empty: numbers
+  Fit fit = Fit::kNone;                       // for images of other sizes
   Orientation orientation = Orientation::kExif;
-  // Samples are numbers and no pixels (data/tables/number_set.h): x becomes (x - mean) / deviation, the shape may
-  // have fewer axes, and `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
+  // Samples are numbers, not pixels (data/tables/number_set.h): x becomes (x - mean) / deviation, the shape may have
+  // fewer axes, and a `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
   bool numbers = false;
   Shape target_shape = {};
-  // A table that names its columns gives the name of each of a sample's numbers, and of the label.  Empty: not known.
+  // The names of a sample's numbers and of the label, from a table with column names.  Empty: unknown.
   std::vector<std::string> columns = {};
   std::string label_column = {};
-  // ToText leaves these three out.  Mean and deviation were measured on the training split, as no key gives them.
+  // ToText omits these three.  They are true if mean or deviation was measured on the training split, since no key set
+  // it.
   bool mean_measured = false;
   bool deviation_measured = false;
-  // Its samples were decoded from image files, as `fit` and `orientation` say; other sets have their defaults, which
-  // hold for the files that a model is asked about.
+  // True if samples were decoded from image files as `fit` and `orientation` say; other sets keep the defaults of
+  // these, which apply to image files given to a trained model.
   bool from_image_files = false;
 };
 
-// As JSON, which a checkpoint keeps with the weights.  The inverse throws DataError, naming `origin`, where
-// `text` is none.
+// Convert to JSON, which a checkpoint keeps with the weights, and back.  ImageSetSpecFromText throws DataError, naming
+// `origin`, if `text` is wrong.
 std::string ToText(const ImageSetSpec& spec);
 ImageSetSpec ImageSetSpecFromText(const std::string& text, const std::string& origin);
 
-// The mean and deviation of each channel over all pixels: exact sums, so the same for any order.
+// Measures mean and deviation of each channel over all pixels, with exact sums, so that the order does not matter.
 void MeasurePixels(const LabelledImages& images, ImageSetSpec& spec);
 
-// "data" f32 [C, H, W] and "label" i32 [], or f32 where the samples have no classes.
+// Returns the fields: "data" f32 [C, H, W] and "label" i32 [], or f32 if the samples have no classes.
 std::vector<FieldSpec> ImageFields(const ImageSetSpec& spec);
 
 class ImageSet : public Dataset {
  public:
-  // `augment` is for the training split, by `seed`.
+  // `augment` applies to the training split; `seed` keys its random numbers.
   ImageSet(const ImageSetSpec& spec, LabelledImages train, LabelledImages test,
            const CropFlip& augment = {}, uint64_t seed = 0, LabelledImages validation = {});
 
@@ -84,7 +86,7 @@ class ImageSet : public Dataset {
   std::vector<FieldSpec> fields() const override;
   int64_t classes() const override { return spec_.classes; }
   bool has_validation() const override { return size(Split::kValidation) > 0; }
-  const ImageSetSpec* image_facts() const override { return &spec_; }
+  const ImageSetSpec* image_info() const override { return &spec_; }
   void Normalise(const ImageSetSpec& like) override;
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
@@ -94,9 +96,9 @@ class ImageSet : public Dataset {
 
   const LabelledImages& images(Split split) const;
   const Shape& image_shape() const { return spec_.image_shape; }
-  // Gives what a pixel of each value becomes, channel by channel.
+  // Returns the normalised value for each pixel value, channel by channel.
   const std::vector<std::array<float, 256>>& values() const { return normalised_; }
-  // Says how sample `index` is seen in an epoch.
+  // Returns the view of sample `index` in an epoch.
   View ViewOf(Split split, uint64_t epoch, int64_t index) const;
 
  private:

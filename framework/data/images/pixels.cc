@@ -21,26 +21,26 @@ UsedPart TurnedPart(UsedPart part, const Turn& turn) {
 
 }  // namespace
 
-Pixels BlankPixels(const PictureSize& size, int64_t channels) {
+Pixels BlankPixels(const ImageSize& size, int64_t channels) {
   Pixels pixels{size, size, channels};
   pixels.bytes.resize(static_cast<size_t>(size.rows * size.columns * channels));
   return pixels;
 }
 
-void CheckSize(const std::string& name, const PictureSize& size) {
+void CheckSize(const std::string& name, const ImageSize& size) {
   if (size.rows > 0 && size.columns > 0 && size.rows <= kPixelsMost / size.columns) return;
-  throw DataError(fmt::format("{}: a picture of {} x {} pixels is more than dtrain reads", name,
+  throw DataError(fmt::format("{}: an image of {} x {} pixels is more than dtrain reads", name,
                               size.rows, size.columns),
                   "make it smaller");
 }
 
 void FailAsBroken(const std::string& name, const char* kind, const std::string& why) {
   throw DataError(fmt::format("{}: the {} is broken: {}", name, kind, why),
-                  "remove the picture, or save it anew");
+                  "remove the image, or save it anew");
 }
 
-PictureSize Turn::Of(const PictureSize& size) const {
-  return exchange ? PictureSize{size.columns, size.rows} : size;
+ImageSize Turn::Of(const ImageSize& size) const {
+  return exchange ? ImageSize{size.columns, size.rows} : size;
 }
 
 Turn TurnOf(int orientation) {
@@ -54,7 +54,7 @@ Pixels Turned(const Pixels& from, const Turn& turn) {
   Pixels to = BlankPixels(turn.Of(from.size), from.channels);
   to.original = turn.Of(from.original);
   to.used = TurnedPart(from.used, turn);
-  // The place of the first pixel of `to` in `from`, and how far apart its rows and columns are there.
+  // The position in `from` of the first pixel of `to`, and the distances of rows and columns there.
   std::ptrdiff_t column_step = from.channels, row_step = from.size.columns * from.channels;
   const uint8_t* first = from.bytes.data();
   if (turn.reverse_rows) first += (from.size.rows - 1) * std::exchange(row_step, -row_step);

@@ -1,6 +1,6 @@
-// Decoded images: rows of bytes, how colours become grey, and turning.
+// Decoded images as rows of bytes, conversion to grey, and turning.
 //
-// All arithmetic is on the bytes as they are stored, as in PIL; no gamma, no colour profile.
+// All arithmetic is on the bytes as they are stored, as in PIL; there is no gamma and no colour profile.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/data/images/picture.h"
+#include "framework/data/images/image_file.h"
 
 namespace dtrain {
 
-// How files of each kind begin.
+// The first bytes of files of each format.
 inline constexpr std::string_view kPngStart = "\x89PNG\r\n\x1a\n";
 inline constexpr std::string_view kJpegStart = "\xff\xd8\xff";
 
@@ -25,51 +25,52 @@ struct UsedPart {
 
 // Rows of pixels, each `channels` bytes: 1 (grey) or 3 (red, green, blue).
 struct Pixels {
-  PictureSize size;
-  PictureSize original;  // as stored; larger than `size` where a JPEG was decoded smaller
+  ImageSize size;
+  ImageSize original;  // as stored; larger than `size` if a JPEG was decoded smaller
   int64_t channels = 0;
   std::vector<uint8_t> bytes = {};
-  // A JPEG that was decoded smaller may end within its last column and row: 300 columns at an eighth are 37.5 of 38.
+  // The image may end within the last column and row of a JPEG that was decoded smaller: 300 columns at an eighth are
+  // 37.5 of 38.
   UsedPart used = {};
 };
 
-// Pixels of 0 for an image of that size.
-Pixels BlankPixels(const PictureSize& size, int64_t channels);
+// Returns black pixels of that size.
+Pixels BlankPixels(const ImageSize& size, int64_t channels);
 
-// Throws DataError where an image has no pixel, or more than kPixelsMost.
-void CheckSize(const std::string& name, const PictureSize& size);
+// Throws DataError if an image has no pixel, or more than kPixelsMost.
+void CheckSize(const std::string& name, const ImageSize& size);
 
-// Throws DataError for a file of that kind ("PNG"); `why` are the decoder's words.
+// Throws DataError for a broken file of that format ("PNG"); `why` is the decoder's message.
 [[noreturn]] void FailAsBroken(const std::string& name, const char* kind, const std::string& why);
 
-// The grey of a colour: .299 red, .587 green, .114 blue in 16 bits, rounded (PIL's mode L).
+// Returns a colour's grey: .299 red, .587 green, .114 blue in 16 bits, rounded (PIL's mode L).
 inline uint8_t GreyOf(const uint8_t* rgb) {
   return static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
 }
 
-// Converts `count` colours; `grey` may be where they are.
+// Converts `count` colours; `grey` may be the same memory.
 inline void GreyOfEach(const uint8_t* rgb, size_t count, uint8_t* grey) {
   for (size_t i = 0; i < count; ++i) grey[i] = GreyOf(rgb + 3 * i);
 }
 
-// A value of that opacity (255: opaque) over white, as PIL's Image.alpha_composite rounds it.
+// Returns a value of that opacity (255: opaque) over white, rounded as by PIL's Image.alpha_composite.
 inline uint8_t OverWhite(uint8_t value, uint8_t alpha) {
   const uint32_t sum = 128U * (uint32_t{value} * alpha + 255U * (255U - alpha) + 128U);
   return static_cast<uint8_t>((sum + (sum >> 8)) >> 15);
 }
 
-// How a stored image becomes upright: its rows and columns are reversed if said, then exchanged.
+// The operations that make a stored image upright: reverse rows, reverse columns, then exchange the two.
 struct Turn {
   bool reverse_rows = false;
   bool reverse_columns = false;
   bool exchange = false;
   friend bool operator==(const Turn&, const Turn&) = default;
 
-  // The size of the turned image; of that of a turned image, the size as stored.
-  PictureSize Of(const PictureSize& size) const;
+  // Returns the size of the turned image; given the turned size, returns the stored one.
+  ImageSize Of(const ImageSize& size) const;
 };
 
-// For EXIF's orientation, 1 to 8.
+// Returns the turn for EXIF's orientation, 1 to 8.
 Turn TurnOf(int orientation);
 
 Pixels Turned(const Pixels& from, const Turn& turn);

@@ -78,7 +78,7 @@ class ResidentImages : public ResidentSamples {
   const ViewImages view_images_;
   const Buffer values_;
   std::array<Images, 3> splits_;
-  Buffer views_, host_views_;  // of the batch at hand
+  Buffer views_, host_views_;  // of the current batch
 };
 
 }  // namespace

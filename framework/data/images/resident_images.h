@@ -1,7 +1,7 @@
-// Images kept in a device's memory as the bytes that they are.  A batch is then made there: cut, mirrored
-// and normalised, to the bits that ImageSet::Fill writes; up goes one SampleView a sample.
+// Keeps images in a device's memory as bytes.  Batches are made there: cropped, mirrored and normalised to the same
+// bits as by ImageSet::Fill; only one SampleView per sample is copied to the device.
 //
-// A device registers what makes it, with the kernels of layers (nn/kernel.h):
+// A device registers the kernel for it, like the kernels of layers (nn/kernel.h):
 //
 //   DTRAIN_VIEW_IMAGES(DeviceKind::kCuda, ViewImagesCuda);    // framework/kernels/<device>/
 #pragma once
@@ -17,29 +17,29 @@ namespace dtrain {
 class ImageSet;
 class ResidentSamples;
 
-// A row of a batch.
+// One row of a batch.
 struct SampleView {
   int64_t sample = 0;
   View view;
 };
 
-// One split.  The pointers lead into the device's memory.
+// One split.  The pointers are to device memory.
 struct StoredImages {
   const uint8_t* images = nullptr;   // [samples, channels, rows, columns]
   const uint16_t* labels = nullptr;  // [samples]
-  const float* values = nullptr;     // [channels, 256]: what a pixel of each value becomes
+  const float* values = nullptr;     // [channels, 256]: the normalised value for each pixel value
   int64_t channels = 0;
   int64_t rows = 0;
   int64_t columns = 0;
 };
 
-// Asks the device to write data[r] and labels[r], as views[r] says, for 0 <= r < samples.  All memory is
+// Submits work to the device that writes data[r] and labels[r], as views[r] says, for 0 <= r < samples.  All memory is
 // the device's.
 using ViewImages = void (*)(const Device& device, const StoredImages& from, const SampleView* views,
                             int64_t samples, float* data, int32_t* labels);
 
-// All splits of `set`, which outlives it.  Null where they take more than a quarter of the memory that the
-// device has free: the net will want the rest.
+// Copies all splits of `set`, which must outlive the result, to the device.  Returns null if they take more than a
+// quarter of the device's free memory, since the net needs the rest.
 std::unique_ptr<ResidentSamples> KeepImages(const ImageSet& set, const Device& device);
 
 bool AddViewImages(DeviceKind device, ViewImages view_images);

@@ -1,6 +1,6 @@
-// ChannelMoments: mean and variance of each channel, of samples that are looked at once and need not be kept.
+// ChannelMoments computes mean and variance of each channel in one pass over samples that need not be kept.
 //
-// By Welford's update (Technometrics 4, 1962), which loses no digits where the mean is large.
+// It uses Welford's update (Technometrics 4, 1962), which loses no digits if the mean is large.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ namespace dtrain {
 class ChannelMoments {
  public:
   ChannelMoments() = default;
-  // A sample has `each` values of the first channel, then as many of the next.
+  // A sample has `each` values of the first channel, then `each` of the next, and so on.
   ChannelMoments(size_t channels, size_t each) : means_(channels), sums_(channels), each_(each) {}
 
-  // Whole samples.
+  // Adds whole samples.
   template <class T>
   void Add(const T* values, size_t samples) {
     for (size_t i = 0; i < samples; ++i) {
@@ -42,7 +42,7 @@ class ChannelMoments {
     sums_[channel] += difference * (value - means_[channel]);
   }
 
-  std::vector<double> means_, sums_;  // sums_: of squared differences to the mean
+  std::vector<double> means_, sums_;  // sums_: sums of squared differences to the mean
   size_t each_ = 1;
   size_t seen_ = 0;  // values of each channel
 };

@@ -26,16 +26,16 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-// The lines of a file, one after the other, as fields.
+// Reads a file line by line as fields.
 class Csv {
  public:
-  // Stands on the first line then.
+  // The first line is then the current one.
   Csv(const fs::path& path, char separator) : path_(path), lines_(path) {
     if (!Next()) throw DataError(path.string() + " is empty", "it needs one line for each sample");
     separator_ = separator != 0 ? separator : SeparatorOf(line_);
   }
 
-  // Goes to the next line; false at the end, before which empty lines do not count.
+  // Goes to the next line; false at the end, where trailing empty lines are ignored.
   bool Next() {
     ++number_;
     if (empty_ == 0 && !held_) {
@@ -53,12 +53,12 @@ class Csv {
   }
 
   std::string Where() const { return WhereIs(number_); }
-  std::string WhereIs(int64_t line) const {  // from 1 on
+  std::string WhereIs(int64_t line) const {  // counted from 1
     return fmt::format("{}: line {}", path_.string(), line);
   }
   int64_t number() const { return number_; }
 
-  // The fields of the line, without spaces around them.
+  // Returns the fields of the line, without surrounding spaces.
   Fields Split() const {
     Fields fields(1);
     enum { kPlain, kQuoted, kAfterQuotes, kEnded } state = kPlain;
@@ -73,7 +73,7 @@ class Csv {
         fields.emplace_back();
         state = kPlain;
       } else if (c == '"' && state == kAfterQuotes) {
-        fields.back() += c;  // written twice: itself
+        fields.back() += c;  // a doubled quote is a quote
         state = kQuoted;
       } else if (c == '"' && state == kPlain && IsBlank(fields.back())) {
         state = kQuoted;
@@ -110,7 +110,7 @@ class Csv {
     field.erase(field.find_last_not_of(" \t") + 1);
   }
 
-  // Behind an empty line: the next one that is not, and how many are before it.
+  // After an empty line: reads ahead to the next line that is not empty, and counts the empty ones.
   bool HoldNextOne() {
     held_.emplace();
     for (empty_ = 1; lines_.Next(*held_); ++empty_) {
@@ -122,13 +122,13 @@ class Csv {
   const fs::path path_;
   LineReader lines_;
   std::string line_;
-  int64_t number_ = 0;  // of the line, from 1 on
-  int64_t empty_ = 0;   // lines that come before the held one
+  int64_t number_ = 0;  // of the line, counted from 1
+  int64_t empty_ = 0;   // empty lines before the held one
   std::optional<std::string> held_;
   char separator_ = 0;
 };
 
-// Also "nan" and "inf", which are no numbers to learn from.
+// Also accepts "nan" and "inf", which callers must reject.
 std::optional<float> NumberIn(std::string_view field) {
   if (field.starts_with('+')) field.remove_prefix(1);
   double value = 0;
@@ -158,7 +158,7 @@ void CheckWidth(const Csv& csv, const Fields& fields, size_t columns) {
                   "every line needs as many; a field with the separator in it goes in quotes");
 }
 
-// The column, from 0 on, of a label that is a number from 1 on.
+// Returns the column, counted from 0, of a label given by number, counted from 1.
 std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
   size_t number = 0;
   const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
@@ -169,8 +169,8 @@ std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
 
 bool IsNumber(const std::string& field) { return NumberIn(field).has_value(); }
 
-// Whether these are names of columns, some of which may be known: there is no number, a name that is known and no
-// number, or all that are known.
+// True if these are column names, some of which may be known: they contain no number, a known name and no number, or
+// all known names.
 bool AreNames(const Fields& first, const Fields& columns) {
   const std::set<std::string_view> known(columns.begin(), columns.end());
   const auto is_known = [&](const std::string& field) { return known.contains(field); };
@@ -179,7 +179,7 @@ bool AreNames(const Fields& first, const Fields& columns) {
          (!known.empty() && std::ranges::count_if(first, is_known) >= std::ssize(known));
 }
 
-// A header has no number; a first sample has numbers, but for the label.
+// True if the first line is a header: it has no number, whereas a sample has numbers besides the label.
 bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   if (format.header != CsvFormat::Header::kAuto) return format.header == CsvFormat::Header::kYes;
   if (!format.columns.empty()) return AreNames(first, format.columns);
@@ -200,7 +200,7 @@ bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
                   "every cell needs a number; data.header: yes, if these are names");
 }
 
-// A name is looked for only where there is a header.
+// A name is searched only if there is a header.
 size_t LabelColumn(const std::string& where, const Fields& first, bool header,
                    const std::string& label) {
   if (label.empty()) return first.size() - 1;
@@ -215,7 +215,7 @@ size_t LabelColumn(const std::string& where, const Fields& first, bool header,
 
 constexpr size_t kNamesTold = 20;
 
-// The names, or the first of many, for a message.
+// Returns the names, or the first of many, for a message.
 std::string Some(const Fields& names) {
   const Fields told(names.begin(), names.begin() + std::min(names.size(), kNamesTold));
   return fmt::format(
@@ -223,7 +223,7 @@ std::string Some(const Fields& names) {
       told.size() == names.size() ? "" : fmt::format(" and {} more", names.size() - told.size()));
 }
 
-// Where the columns `wanted` are among `names`.
+// Returns the positions in `names` of the columns `wanted`.
 std::vector<size_t> PlacesOf(const Fields& wanted, const Fields& names, const std::string& file) {
   std::map<std::string_view, size_t> left;
   for (size_t i = 0; i < names.size(); ++i) left.try_emplace(names[i], i);
@@ -246,7 +246,7 @@ std::vector<size_t> PlacesOf(const Fields& wanted, const Fields& names, const st
                   DidYouMean(nearest) + "its columns are " + Some(names));
 }
 
-// The columns of a sample: those of the format, or all but the label.
+// Returns the columns of a sample: those of the format, or all but the label.
 std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, size_t label,
                                   const CsvFormat& format) {
   std::vector<size_t> all(first.size());
@@ -262,9 +262,9 @@ std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, 
   return places;
 }
 
-// How the lines of a table are read.
+// The columns to read from the lines of a table.
 struct Plan {
-  Fields first, names;  // the first line; the names of all columns, none without a header
+  Fields first, names;  // first line; names of all columns, empty without a header
   size_t label = 0;
   std::vector<size_t> columns;  // of a sample
 };
@@ -287,12 +287,12 @@ Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
   return plan;
 }
 
-// The samples, as their lines come.
+// The samples in the order of their lines.
 struct Rows {
   int64_t samples = 0;
-  std::vector<float> numbers;  // of those that are kept
-  ChannelMoments moments;      // of all, where some may not be kept
-  // Labels: 0 where one is no number; and the texts of all, each with a line feed behind it.
+  std::vector<float> numbers;  // of the kept samples
+  ChannelMoments moments;      // of all samples, if some may not be kept
+  // The labels as numbers, 0 for a text; and the texts of all, each followed by a line feed.
   std::vector<float> labels;
   std::string texts;
   int64_t words = 0;  // labels that are no numbers
@@ -332,7 +332,7 @@ Rows ReadRows(Csv& csv, const Plan& plan, int64_t keep) {
   return rows;
 }
 
-// Gives out the texts of labels, in their order.
+// Iterates over the labels' texts.
 class LabelTexts {
  public:
   explicit LabelTexts(const std::string& texts) : rest_(texts) {}
@@ -348,7 +348,7 @@ class LabelTexts {
   std::string_view rest_;
 };
 
-// Those that occur, by spelling.
+// Returns the distinct texts, sorted.
 Fields WordsIn(const std::string& texts) {
   std::set<std::string, std::less<>> found;
   std::string_view text;
@@ -366,7 +366,7 @@ TableLabels LabelsOf(const Csv& csv, const Plan& plan, Rows& rows, Fields words,
     return labels;
   }
   if (words.empty()) words = WordsIn(rows.texts);
-  std::map<std::string_view, size_t> places;  // of a word twice the first counts
+  std::map<std::string_view, size_t> places;  // the first place of a repeated word
   for (size_t i = 0; i < words.size(); ++i) places.try_emplace(words[i], i);
   std::string_view text;
   int64_t line = plan.names.empty() ? 1 : 2;
@@ -385,7 +385,7 @@ TableLabels LabelsOf(const Csv& csv, const Plan& plan, Rows& rows, Fields words,
   return labels;
 }
 
-// The names by which the columns of another file are found, where they differ.
+// Sets the names by which the columns of another file are found, if all names differ.
 void NameColumns(const Plan& plan, Table& table) {
   if (std::set<std::string>(plan.names.begin(), plan.names.end()).size() != plan.first.size())
     return;

@@ -1,4 +1,4 @@
-// CSV: a line a sample, numbers between separators, and a column of labels (RFC 4180, without line ends inside
+// Reads CSV: one line per sample, with separated numbers and a column of labels (RFC 4180, without line ends inside
 // quotes).  Plain or .gz, UTF-8.
 //
 // Every line must have as many fields as the first, and a number in each but the label's; else a DataError names file,
@@ -15,43 +15,45 @@ namespace dtrain {
 
 struct CsvFormat {
   enum class Header { kAuto, kYes, kNo };
-  char separator = 0;  // 0: of , ; and the tab, what the first line has most of
+  char separator = 0;  // 0: the most frequent of , ; and tab in the first line
   Header header =
-      Header::kAuto;  // auto: where the first line has no number, or has the name of the label
-  std::string label;  // the name of its column, or its number from 1 on; "": the last one
-  // The columns of a sample in the order of the training file: the header must have these and the label, in any
-  // order, and no others.  Empty: all but the label, as they come.
+      // KAuto: there is a header if the first line has no number or contains the label's name.
+      Header::kAuto;
+  // Name or number (from 1) of the label's column; "": the last one.
+  std::string label;
+  // The columns of a sample in the order of the training file: the header must have exactly these and the label, in any
+  // order.  Empty: all columns but the label, in the file's order.
   std::vector<std::string> columns = {};
-  // Numbers of as many samples are kept, the first ones (DatasetSource::KeepFirst).  All lines are read.
+  // Only the first `keep` samples' numbers are kept (DatasetSource::KeepFirst).  All lines are read.
   int64_t keep = kKeepAll;
 };
 
 struct CsvTable {
-  Table table;                     // samples of [columns - 1] numbers; `read` gives them out
+  Table table;                     // samples of [columns - 1] numbers; `read` returns them
   std::vector<std::string> names;  // of all columns; empty without a header
 };
 
-// What becomes of labels that are all numbers.
+// The treatment of labels that are all numbers.
 enum class NumberLabels {
-  kKept,  // they stay what they are
-  kWords  // they are words, too, where `words` says which there are
+  kKept,  // they stay numbers
+  kWords  // they count as words if `words` is given
 };
 
-// `words`: the classes that labels which are texts have, in order; empty: those that occur, by spelling, if not all
-// labels are numbers.
+// `words` lists the classes of text labels in order; if it is empty, the labels that occur are the classes, sorted,
+// unless all labels are numbers.
 CsvTable ReadCsv(const std::filesystem::path& path, const CsvFormat& format,
                  const std::vector<std::string>& words = {},
                  NumberLabels numbers = NumberLabels::kWords);
 
-// Numbers without labels, for a model that takes `count` of them a sample.
+// Samples without labels, for a model that takes `count` numbers per sample.
 struct CsvNumbers {
   std::vector<float> numbers;        // [samples, count]
-  std::vector<std::string> ignored;  // columns that the model does not take
+  std::vector<std::string> ignored;  // columns that the model does not use
 };
 
-// `columns`: their names in the order of the training; empty where these are not known.  A first line without any
-// number, or with these names, is a header.  With it known columns are taken by their names, and a DataError tells
-// those that are not there; else they are taken as they come, and there must be `count` of them.
+// `columns` are the names in the order of the training; empty if unknown.  A first line without any number, or with
+// these names, is a header.  If there is a header and the names are known, columns are found by name, and missing ones
+// are a DataError; else they are taken in order, and there must be `count` of them.
 CsvNumbers ReadCsvNumbers(const std::filesystem::path& path, int64_t count,
                           const std::vector<std::string>& columns = {});
 

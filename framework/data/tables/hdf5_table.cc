@@ -25,11 +25,10 @@ namespace {
 using ValueType = Hdf5Reader::ValueType;
 
 constexpr double kMostNumbers = 1e10;
-constexpr int64_t kBlockValues = int64_t{1}
-                                 << 24;  // that are read together, where not all are kept
-constexpr int64_t kMostPacked = 1100;    // zlib packs at most 1032 bytes into one
+constexpr int64_t kBlockValues = int64_t{1} << 24;  // values read at a time if not all are kept
+constexpr int64_t kMostPacked = 1100;               // zlib compresses by at most 1032
 
-// What is known of a file without its values.
+// The properties of a file that are read before its values.
 struct Look {
   std::vector<int64_t> data_shape, label_shape;
   bool bytes = false;
@@ -38,8 +37,8 @@ struct Look {
   DTRAIN_FIELDS(data_shape, label_shape, bytes, whole_labels, labels)
 };
 
-// What the child may ask for, which holds `held` bytes of numbers.  A damaged file that promises more than can be packed
-// into it does not get the memory.
+// Returns the limits of a child that holds `held` bytes of numbers.  A damaged file whose header promises more than
+// compression allows does not get the memory.
 ChildLimits LimitsFor(uint64_t file_bytes, int64_t held) {
   ChildLimits limits;
   limits.compute_seconds += static_cast<int64_t>(file_bytes >> 20);
@@ -49,7 +48,7 @@ ChildLimits LimitsFor(uint64_t file_bytes, int64_t held) {
   return limits;
 }
 
-// Lets `work` read the file in a child, which holds `held` bytes of numbers then.  What it writes is returned.
+// Runs `work`, which reads the file, in a child that holds `held` bytes of numbers.  Returns the bytes that it writes.
 template <class Work>
 std::string InChild(const fs::path& path, int64_t held, const Work& work) {
   try {
@@ -100,7 +99,7 @@ void LookAt(const Hdf5Reader& in, const Hdf5Names& names, MemoryFile& answer) {
   answer.WriteAt(0, ToBytes(look));
 }
 
-// Throws CheckpointError where one is not finite; `begin` is the first sample.
+// Throws CheckpointError if a value is not finite; `begin` is the first sample.
 void CheckFinite(const fs::path& path, const std::string& name, std::span<const float> values,
                  int64_t each, int64_t begin) {
   const auto wrong = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
@@ -110,7 +109,7 @@ void CheckFinite(const fs::path& path, const std::string& name, std::span<const 
                         "remove such samples, or give them a number");
 }
 
-// The first samples of a file, and the moments of all files so far.
+// The kept samples of a file, and the moments of all files so far.
 struct FirstSamples {
   std::vector<uint8_t> bytes;
   std::vector<float> numbers;
@@ -118,7 +117,7 @@ struct FirstSamples {
   DTRAIN_FIELDS(bytes, numbers, moments)
 };
 
-// `keep` samples of a file, and a look at all others where they are measured.
+// Reads the samples to keep of a file, and all others too if moments are measured.
 template <class T>
 void ReadFirst(const Hdf5Reader& in, const std::string& name, const Look& look,
                const Hdf5Part& part, std::vector<T>& kept, ChannelMoments& moments) {
@@ -216,7 +215,7 @@ ChannelMoments NoMoments(const Look& look) {
   return {static_cast<size_t>(channels), static_cast<size_t>(each / channels)};
 }
 
-// Of all files together.
+// Reads the values of all files.
 TableValues ReadAll(const std::vector<fs::path>& files, const std::vector<Look>& looks,
                     const std::string& name, Hdf5Part part) {
   TableValues values;

@@ -1,7 +1,8 @@
-// Caffe's HDF5Data: files with a data set `data` [N, ...] and one of labels [N] or [N, K], one file after the other.
+// Reads the files of Caffe's HDF5Data layer in order: each has a data set `data` [N, ...] and one of labels [N] or [N,
+// K].
 //
-// HDF5 1.10 may crash on a damaged file, so a child process reads it (hdf5/child_call.h) and hands over the numbers.
-// What it cannot read, files without these names and those that do not fit together are a DataError.
+// HDF5 1.10 may crash on a damaged file, so a child process reads it (hdf5/child_call.h) and passes the numbers on.
+// Unreadable files, files without these data sets and files that do not fit together are a DataError.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,14 @@ struct Hdf5Names {
   std::string label = "label";
 };
 
-// `paths` as the config has them: a .txt file is a list of files, one a line, that begin where it lies or where dtrain
-// is started.
+// Expands the config's `paths`: a .txt file lists one file per line, relative to its own folder or to the working
+// directory.
 std::vector<std::filesystem::path> Hdf5FilesOf(const std::vector<std::string>& paths);
 
-// What is read of the samples of all files.
+// The part to read of the samples of all files.
 struct Hdf5Part {
-  int64_t keep = kKeepAll;  // values of so many are kept, the first ones
-  // Of all samples, where not all are kept; without, no more are read.
+  int64_t keep = kKeepAll;  // only the first `keep` samples are kept
+  // Computes the moments of all samples even if not all are kept; if false, no more than these are read.
   bool measure = false;
 };
 

@@ -25,7 +25,7 @@ constexpr size_t kBlock = 1 << 20;  // bytes; a whole number of values of any ty
                   "write it anew with numpy.save");
 }
 
-// The text of the header: the dictionary of a Python program.
+// Returns the text of the header, a Python dictionary.
 std::string ReadHeaderText(MemberReader& in) {
   char start[8];
   in.ReadExactly(start, sizeof start, "the header");
@@ -45,7 +45,7 @@ std::string ReadHeaderText(MemberReader& in) {
   return text;
 }
 
-// What follows 'key': in the dictionary.
+// Returns the text after 'key': in the dictionary.
 std::string_view ValueOf(const MemberReader& in, std::string_view text, std::string_view key) {
   const std::string quoted = fmt::format("'{}'", key);
   const size_t at = text.find(quoted);
@@ -148,7 +148,7 @@ void AppendValues(const NpyHeader& header, const std::string& block, size_t byte
   }
 }
 
-// `begin`: the sample that they begin with.
+// `begin` is the index of the first sample.
 void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableValues& values,
                  int64_t begin = 0) {
   const auto wrong =
@@ -186,7 +186,7 @@ void CheckEnd(MemberReader& in, const NpyHeader& header) {
                   "the header does not belong to this content");
 }
 
-// Entries of the first axis of a sample; an image [H, W] is grey.
+// Returns the entries of a sample's channel axis; an image [H, W] is grey.
 int64_t ChannelsOf(const Shape& samples, bool channels_last) {
   if (samples.rank() == 4) return samples[channels_last ? 3 : 1];
   return samples.rank() == 2 ? samples[1] : 1;
@@ -197,7 +197,7 @@ int64_t SamplesOfABlock(const NpyHeader& header) {
   return std::max<int64_t>(1, static_cast<int64_t>(kBlock) / std::max<int64_t>(1, bytes));
 }
 
-// The next `count` samples, of which `begin` is the first.
+// Reads the next `count` samples, of which `begin` is the first.
 void ReadSamples(MemberReader& in, const NpyHeader& header, int64_t begin, int64_t count,
                  bool channels_last, TableValues& values) {
   values.bytes.clear();
@@ -218,7 +218,7 @@ void AddMoments(const TableValues& values, size_t samples, ChannelMoments& momen
   moments.Add(values.bytes.data(), samples);
 }
 
-// The first `count` values.
+// Appends the first `count` values.
 void Keep(const TableValues& values, int64_t count, TableValues& kept) {
   const auto append = [count](const auto& from, auto& to) {
     if (!from.empty()) to.insert(to.end(), from.begin(), from.begin() + count);

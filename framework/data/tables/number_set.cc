@@ -17,7 +17,7 @@ void SetMeanAndDeviation(const std::vector<double>& means, const std::vector<dou
   std::vector<float> deviations;
   for (size_t c = 0; c < means.size(); ++c) {
     const auto deviation = static_cast<float>(std::sqrt(variances[c]));
-    // A column that is the same everywhere teaches nothing, whatever it is divided by.
+    // A constant column carries no information, whatever its divisor.
     const bool same = !(deviation > 1e-6 * std::abs(means[c])) || !std::isnormal(deviation);
     deviations.push_back(same ? 1.0f : deviation);
   }
@@ -34,7 +34,7 @@ void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
   const auto channels = static_cast<size_t>(spec.image_shape[0]);
   const auto each = static_cast<size_t>(spec.image_shape.CountFrom(1));
   const size_t samples = numbers.samples.size() / (channels * each);
-  // Each channel adds its samples in their order; memory is walked once.
+  // Each channel's sum is in sample order; memory is read once.
   const auto mean_of = [&](const auto& term) {
     std::vector<double> sums(channels);
     const float* from = numbers.samples.data();

@@ -1,6 +1,6 @@
-// NumberSet: samples that are numbers of any shape, with a class or numbers to come near to as the label; kept in
-// memory and normalised when a batch is filled.  What the loaders of npy, hdf5 and csv make, unless the samples
-// are images of bytes with classes: these are an ImageSet.
+// NumberSet holds samples of numbers of any shape, labelled with a class or with target numbers; they are kept in
+// memory and normalised when a batch is filled.  The loaders of npy, hdf5 and csv make it, unless the samples are
+// images of bytes with classes: these become an ImageSet.
 #pragma once
 
 #include <array>
@@ -20,22 +20,22 @@ struct LabelledNumbers {
   std::vector<float> samples;
   std::vector<uint16_t> classes;
   std::vector<float> targets;
-  std::optional<ChannelMoments> of_all = {};  // of more samples than these
+  std::optional<ChannelMoments> of_all = {};  // moments of all samples, if not all are here
 };
 
-// The mean and deviation of each entry of the first axis (a channel of images, a column of a table), in the order of
-// the samples; of all samples where these are the first of them.  A column that is the same everywhere has deviation 1.
+// Computes the mean and deviation of each entry of the first axis (a channel of images, a column of a table), from
+// these samples in order or, if given, from the moments of all.  A constant column has deviation 1.
 void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec);
 
 class NumberSet : public Dataset {
  public:
-  // `spec.numbers` is set.
+  // REQUIRES: spec.numbers.
   NumberSet(const ImageSetSpec& spec, LabelledNumbers train, LabelledNumbers test);
 
   int64_t size(Split split) const override;
   std::vector<FieldSpec> fields() const override { return ImageFields(spec_); }
   int64_t classes() const override { return spec_.classes; }
-  const ImageSetSpec* image_facts() const override { return &spec_; }
+  const ImageSetSpec* image_info() const override { return &spec_; }
   void Normalise(const ImageSetSpec& like) override {
     spec_.mean = like.mean;
     spec_.deviation = like.deviation;
@@ -49,7 +49,7 @@ class NumberSet : public Dataset {
   const LabelledNumbers& numbers(Split split) const { return splits_[static_cast<size_t>(split)]; }
 
   ImageSetSpec spec_;
-  std::array<LabelledNumbers, 3> splits_;  // in the order of Split; none for validation
+  std::array<LabelledNumbers, 3> splits_;  // in the order of Split; validation is empty
 };
 
 }  // namespace dtrain

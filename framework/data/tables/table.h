@@ -1,8 +1,7 @@
-// Table: one split of samples that are numbers, as the reader of a format hands it over (npy.h, csv.h,
-// hdf5_table.h), and what becomes of its labels.
+// Table is one split of samples of numbers, as the reader of a format returns it (npy.h, csv.h, hdf5_table.h); the
+// functions below interpret its labels.
 //
-// A reader looks at all that can be known without the values - shapes and labels - and reads the values when
-// they are asked for.
+// A reader reads shapes and labels first, and the values only when `read` is called.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,13 @@
 
 namespace dtrain {
 
-// The values of the samples that are kept, one after the other: either the ones or the others.
+// The values of the kept samples, one after the other: either bytes or numbers.
 struct TableValues {
   std::vector<uint8_t> bytes;
   std::vector<float> numbers;
-  std::optional<ChannelMoments> of_all = {};  // of all samples, where not all of them are here
+  std::optional<ChannelMoments> of_all = {};  // moments of all samples, if not all are here
 
-  std::vector<float> TakeNumbers() {  // whichever there are
+  std::vector<float> TakeNumbers() {  // as numbers, whichever there are
     return bytes.empty() ? std::move(numbers) : std::vector<float>(bytes.begin(), bytes.end());
   }
 };
@@ -32,42 +31,43 @@ struct TableValues {
 struct TableLabels {
   Shape shape;                 // of one sample: [], or [K] for several numbers
   std::vector<float> numbers;  // [samples, shape]
-  bool whole_type = false;     // the file says that they are whole numbers
+  bool whole_type = false;     // the file's type is one of whole numbers
   std::vector<std::string> words =
-      {};                  // labels that are texts: `numbers` counts them in this order
-  int64_t texts = 0;       // of these, as many are no numbers
+      // Text labels: `numbers` are indices of this list.
+      {};
+  int64_t texts = 0;       // number of words that are no numbers
   int64_t first_text = 0;  // the sample of the first
 };
 
 struct Table {
-  std::string name;     // of the file, for messages
-  int64_t samples = 0;  // all of the file, and as many labels, however many are kept
+  std::string name;     // the file, for messages
+  int64_t samples = 0;  // all samples of the file, kept or not; there are as many labels
   Shape sample_shape;
-  bool bytes = false;  // its values are bytes, 0 to 255
+  bool bytes = false;  // the values are bytes, 0 to 255
   TableLabels labels;
-  // Of a file that gives each column a name of its own: those of a sample's numbers, and the label's.
+  // For a file that names its columns: the names of a sample's numbers, and of the label.
   std::vector<std::string> columns = {};
   std::string label_column = {};
   std::function<TableValues()> read;                 // throws DataError
   std::function<std::string(int64_t sample)> where;  // "a.csv: line 18", for messages about a label
 };
 
-// What labels are.
+// The interpretation of labels.
 enum class Task {
-  kAuto,            // classes where they are texts or of a type of whole numbers
+  kAuto,            // classes if they are texts or of a whole-number type
   kClassification,  // classes, numbered from 0 on
   kRegression       // numbers
 };
 
-// Whether the labels are numbers to come near to, and no classes.  `whole_are_classes`: a format that has no types,
-// so that numbers count as classes when all are whole and from 0 on.
+// True if the labels are target numbers, not classes.  `whole_are_classes` is set for a format without types: numbers
+// count as classes if all are whole and not negative.
 bool IsRegression(const TableLabels& labels, Task task, bool whole_are_classes);
 
-// The labels as classes, each below `classes` (0: as many as the largest says).  Throws DataError, naming the sample,
-// for one that is none.
+// Returns the labels as classes, each below `classes` (0: any).  Throws DataError, naming the sample, for a label that
+// is no class.
 std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes);
 
-// Every label is a number; DataError that names the sample where one is not.
+// Throws DataError, naming the sample, if a label is not a finite number.
 void CheckNumbers(const Table& table);
 
 }  // namespace dtrain

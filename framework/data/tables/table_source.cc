@@ -13,24 +13,24 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether all are there; those that are not are mistakes.
+// True if all files exist; reports errors for missing ones.
 bool AreThere(config::Reader& reader,
               const std::vector<std::pair<std::string, std::string>>& files) {
   bool all = true;
   for (const auto& [key, path] : files) {
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) continue;
-    reader.Mistake(key, WhyNoFile(path, fmt::format("there is no file {}", path)),
-                   WhereItBegins(path));
+    reader.AddError(key, WhyNoFile(path, fmt::format("there is no file {}", path)),
+                    WhereItBegins(path));
     all = false;
   }
   return all;
 }
 
-// An image is [C, H, W]; of two axes it is grey.
+// Returns an image's shape [C, H, W]; an image with two axes is grey.
 Shape WithChannel(const Shape& shape) { return shape.rank() == 2 ? shape.Prepend(1) : shape; }
 
-// There are texts among the labels, where numbers are needed.
+// Throws the error for text labels where numbers are needed.
 [[noreturn]] void RefuseText(const Table& table, const std::string& why, const std::string& hint) {
   const TableLabels& labels = table.labels;
   const auto word = static_cast<size_t>(labels.numbers[static_cast<size_t>(labels.first_text)]);
@@ -39,7 +39,7 @@ Shape WithChannel(const Shape& shape) { return shape.rank() == 2 ? shape.Prepend
                   hint);
 }
 
-// Of pixels / 255.
+// Measures mean and deviation of pixels / 255.
 void MeasureImages(const LabelledImages& images, const std::optional<ChannelMoments>& of_all,
                    ImageSetSpec& spec) {
   if (!of_all) return MeasurePixels(images, spec);
@@ -58,25 +58,25 @@ void MeasureImages(const LabelledImages& images, const std::optional<ChannelMome
 
 TableSource::Files TableSource::ReadAllKeys(config::Reader& reader) {
   Files files = ReadKeys(reader);
-  test_share_ = reader.Number("test_share", 0.1)
-                    .Above(0)
-                    .Max(0.5)
-                    .Help("share of the training samples that is the test split, without test");
+  test_share_ =
+      reader.Number("test_share", 0.1)
+          .Above(0)
+          .Max(0.5)
+          .Help("fraction of the training samples that becomes the test split if test is missing");
   const std::string task =
       reader.String("task", "auto")
           .OneOf({"auto", "classification", "regression"})
-          .Help(whole_are_classes_ ? "what labels are: classes, numbered from 0 on, or numbers to "
-                                     "come near to; auto: "
-                                     "classes where all labels are whole and not negative"
-                                   : "what labels are: classes, numbered from 0 on, or numbers to "
-                                     "come near to; auto: "
-                                     "classes where their type is one of whole numbers");
+          .Help(whole_are_classes_
+                    ? "meaning of the labels: classes, numbered from 0, or target numbers "
+                      "(regression); auto: classes if all labels are whole and not negative"
+                    : "meaning of the labels: classes, numbered from 0, or target numbers "
+                      "(regression); auto: classes if their type is one of whole numbers");
   task_ = task == "auto"         ? Task::kAuto
           : task == "regression" ? Task::kRegression
                                  : Task::kClassification;
   spec_.class_names = static_cast<std::vector<std::string>>(
       reader.Strings("class_names", {})
-          .Help("name of each class, in the order of the labels; []: as the labels are"));
+          .Help("name of each class, in the order of the labels; []: the labels themselves"));
   if (images_) {
     pixels_.Configure(reader);
   } else {
@@ -110,7 +110,7 @@ void TableSource::Configure(config::Reader& reader) {
   if (spec_.classes == 0) CheckNumbers(*test_);
 }
 
-// What the training samples are.
+// Derives the set's properties from the training samples.
 void TableSource::Settle(config::Reader& reader) {
   const TableLabels& labels = train_->labels;
   spec_.image_shape = train_->sample_shape;
@@ -126,8 +126,8 @@ void TableSource::Settle(config::Reader& reader) {
     CheckNumbers(*train_);
     spec_.target_shape = labels.shape;
     if (!spec_.class_names.empty()) {
-      reader.Mistake("class_names", "the labels are numbers, not classes", "leave the key out",
-                     {"train", "train_labels", "label", "task"});
+      reader.AddError("class_names", "the labels are numbers, not classes", "leave the key out",
+                      {"train", "train_labels", "label", "task"});
       spec_.class_names.clear();
     }
   } else {
@@ -147,7 +147,7 @@ int64_t TableSource::size(Split split) const {
   return table && split != Split::kValidation ? table->samples : 0;
 }
 
-// The classes of the samples that are kept; each of all must be one.
+// Returns the classes of the kept samples; all labels must be classes.
 std::vector<uint16_t> TableSource::KeptClassesOf(const Table& table) const {
   std::vector<uint16_t> classes = ClassesOf(table, spec_.classes);
   classes.resize(static_cast<size_t>(std::min(keep_, table.samples)));

@@ -1,5 +1,5 @@
-// TableSource: what npy, hdf5 and csv share as data sets - the keys of normalisation, classes and shares, and what
-// the samples of a table become: an ImageSet, where they are images of bytes with classes, else a NumberSet.
+// TableSource is the base class of the data sets npy, hdf5 and csv: it reads the keys of normalisation, classes and
+// shares, and makes an ImageSet of a table of byte images with classes, else a NumberSet.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace dtrain {
 
 class TableSource : public DatasetSource {
  public:
-  // A file that is not there is a mistake of the config; one whose content is wrong a DataError.
+  // A missing file is a config error; one with wrong content a DataError.
   void Configure(config::Reader& reader) final;
   void ConfigureKeys(config::Reader& reader) final { ReadAllKeys(reader); }
   void KeepFirst(int64_t samples) final { keep_ = samples; }
@@ -29,20 +29,20 @@ class TableSource : public DatasetSource {
   std::unique_ptr<Dataset> Load(const std::filesystem::path& folder, uint64_t seed) const override;
 
  protected:
-  // `images`: samples may be images of bytes, which are cropped and mirrored.  `whole_are_classes`: IsRegression.
+  // `images`: samples may be byte images, which can be cropped and mirrored.  `whole_are_classes`: see IsRegression.
   TableSource(bool images, bool whole_are_classes)
       : images_(images), whole_are_classes_(whole_are_classes) {}
 
-  // Keys and paths of files, those of the test split second.  No path: it was not given.
+  // Keys and paths of the files of each split; empty if not given.
   struct Files {
     std::vector<std::pair<std::string, std::string>> train, test;  // {key, path}
   };
   virtual Files ReadKeys(config::Reader& reader) = 0;
-  // Whose labels' words are `words`, where there are some.
+  // Opens a split; if `words` is not empty, it lists the classes of text labels.
   virtual Table Open(Split split, const std::vector<std::string>& words) = 0;
 
-  int64_t keep() const { return keep_; }  // samples of a split whose values are kept
-  // Whether mean and deviation are those of all samples, so that the values of all are looked at.
+  int64_t keep() const { return keep_; }  // samples of a split to keep
+  // True if mean or deviation is measured on all samples, so that all values must be read.
   bool measures() const { return pixels_.measures(); }
 
  private:

@@ -23,7 +23,7 @@ constexpr Accent kAccents[] = {
     {0x327, U"cC", U"çÇ"},
 };
 
-// What `letter` and the combining `accent` make; 0: nothing that is known here.
+// Returns the composition of `letter` and the combining `accent`; 0 if it is not in the table.
 char32_t Composed(char32_t letter, char32_t accent) {
   for (const Accent& row : kAccents) {
     if (row.combining != accent) continue;
@@ -41,7 +41,7 @@ char32_t LowerCase(char32_t code) {
   if (IsBetween(code, 0xC0, 0xDE)) return code == 0xD7 ? code : code + 0x20;
   if (code == 0x178) return 0xFF;
   if (code == 0x1E9E) return 0xDF;
-  // Latin Extended-A in pairs, the capital even or, from U+0139 and from U+0179 on, odd.
+  // Latin Extended-A consists of pairs; the capital is even or, from U+0139 and from U+0179 on, odd.
   if (IsBetween(code, 0x100, 0x137) && code != 0x130 && code != 0x131) return code | 1;
   if (IsBetween(code, 0x14A, 0x177)) return code | 1;
   if (IsBetween(code, 0x139, 0x148) || IsBetween(code, 0x179, 0x17E)) return code + (code & 1);

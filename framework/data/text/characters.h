@@ -1,5 +1,5 @@
-// What a tokeniser needs of Unicode: lower case and composition for the scripts of European languages.
-// Other characters stay as they are.
+// Unicode functions for the tokeniser: lower case and composition for the scripts of European languages.  Other
+// characters are not changed.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace dtrain {
 
-// Latin, Greek and Cyrillic letters; German's capital sharp s as well.
+// Converts Latin, Greek and Cyrillic letters, including German's capital sharp s.
 char32_t LowerCase(char32_t code);
-// A letter or a digit of any script; not punctuation, a symbol or white space.
+// True for a letter or a digit of any script; false for punctuation, symbols and white space.
 bool IsWordCharacter(char32_t code);
 bool IsWhiteSpace(char32_t code);
 
-// A letter followed by a combining accent becomes the one code point that there is for both (as
-// Unicode's form NFC does), for the accents of Latin-1.
+// Replaces a letter and a following combining accent by their single code point (as Unicode's form NFC does), for the
+// accents of Latin-1.
 std::u32string Compose(std::u32string_view codes);
 
 }  // namespace dtrain

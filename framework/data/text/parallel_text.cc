@@ -34,7 +34,7 @@ std::vector<std::string> WordsOf(const TextFile& file, const std::string& line) 
   return Tokenizer(file.language, false).Split(line);
 }
 
-// What happened to some lines, said once.
+// Counts lines with a property, for one warning.
 struct Noted {
   int64_t count = 0;
   size_t first_line = 0;
@@ -53,7 +53,7 @@ bool HasMark(const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), Vocabulary::IsMark);
 }
 
-// Cuts what is longer; the whole target is kept beside it.
+// Cuts longer sentences; the whole target is kept separately.
 void Cut(size_t longest, std::vector<std::string>& source, std::vector<std::string>& target,
          ParallelText& text) {
   if (source.size() > longest) source.resize(longest);

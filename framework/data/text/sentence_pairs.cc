@@ -40,7 +40,7 @@ Language LanguageOf(const std::string& name, const std::string& origin) {
   throw DataError(fmt::format("{}: '{}' is no language that is known here", origin, name));
 }
 
-// Takes the first line off `text`.
+// Removes the first line from `text` and returns it.
 std::string TakeLine(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string line(text.substr(0, end));
@@ -50,29 +50,29 @@ std::string TakeLine(std::string_view& text) {
 
 }  // namespace
 
-std::string TextFacts::ToText() const {
+std::string TextInfo::ToText() const {
   return fmt::format("{}\n{}\n{}\n{}\n{}{}", NameOf(source_language), NameOf(target_language),
                      escaped ? "escaped" : "plain", source.size(), source.ToText(),
                      target.ToText());
 }
 
-std::string TextFacts::Hash() const { return Sha256::Of(ToText()); }
+std::string TextInfo::Hash() const { return Sha256::Of(ToText()); }
 
-TextFacts TextFactsFromText(const std::string& text, const std::string& origin) {
+TextInfo TextInfoFromText(const std::string& text, const std::string& origin) {
   std::string_view rest = text;
-  TextFacts facts;
-  facts.source_language = LanguageOf(TakeLine(rest), origin);
-  facts.target_language = LanguageOf(TakeLine(rest), origin);
-  facts.escaped = TakeLine(rest) == "escaped";
+  TextInfo info;
+  info.source_language = LanguageOf(TakeLine(rest), origin);
+  info.target_language = LanguageOf(TakeLine(rest), origin);
+  info.escaped = TakeLine(rest) == "escaped";
   const std::string count = TakeLine(rest);
   std::string source;
   for (int64_t words = std::atoll(count.c_str()); words > 0 && !rest.empty(); --words) {
     source += TakeLine(rest) + "\n";
   }
-  facts.source = Vocabulary::FromText(source, origin);
-  facts.target = Vocabulary::FromText(rest, origin);
-  if (facts.ToText() != text) throw DataError(origin + ": the vocabularies are damaged");
-  return facts;
+  info.source = Vocabulary::FromText(source, origin);
+  info.target = Vocabulary::FromText(rest, origin);
+  if (info.ToText() != text) throw DataError(origin + ": the vocabularies are damaged");
+  return info;
 }
 
 std::vector<FieldSpec> SentenceFields(int64_t source_length, int64_t target_length,
@@ -105,12 +105,12 @@ SentencePairs::Side SentencePairs::Numbered(const std::vector<std::vector<std::s
   return side;
 }
 
-SentencePairs::SentencePairs(TextFacts facts, const std::array<ParallelText, 3>& splits)
-    : facts_(std::move(facts)) {
+SentencePairs::SentencePairs(TextInfo info, const std::array<ParallelText, 3>& splits)
+    : info_(std::move(info)) {
   for (size_t s = 0; s < splits.size(); ++s) {
     DT_CHECK(splits[s].source.size() == splits[s].target.size());
-    pairs_[s].source = Numbered(splits[s].source, facts_.source);
-    pairs_[s].target = Numbered(splits[s].target, facts_.target);
+    pairs_[s].source = Numbered(splits[s].source, info_.source);
+    pairs_[s].target = Numbered(splits[s].target, info_.target);
     pairs_[s].references = splits[s].target;
     for (const auto& [line, words] : splits[s].whole_target) pairs_[s].references[line] = words;
   }
@@ -127,15 +127,14 @@ std::vector<FieldSpec> SentencePairs::fields() const {
     target = std::max(target, split.target.longest());
   }
   return SentenceFields(RoundUp(source + kSourceMarks), RoundUp(target + kTargetMarks),
-                        facts_.source.size(), facts_.target.size());
+                        info_.source.size(), info_.target.size());
 }
 
 int64_t SentencePairs::Terms(Split split, int64_t index) const {
   return pairs(split).target.LengthOf(index) + kTargetMarks;
 }
 
-// By the target first: the scores of all words, for every step of it, are the dearest part of a
-// translation.
+// Sorts by the target's length first: the scores of all words, for every step of it, cost the most in a translation.
 std::vector<SampleLength> SentencePairs::Lengths(Split split) const {
   std::vector<SampleLength> lengths;
   for (int64_t i = 0; i < size(split); ++i) {
@@ -174,7 +173,7 @@ void SentencePairs::Fill(Split split, std::span<const int64_t> indices, uint64_t
 }
 
 DataHashes SentencePairs::Hashes() const {
-  return HashSplits(facts_.ToText(), kSplits, [this](Split split, Sha256& hash) {
+  return HashSplits(info_.ToText(), kSplits, [this](Split split, Sha256& hash) {
     const auto add = [&hash](const auto& values) {
       hash.Update(fmt::format("{}\n", values.size()));
       const auto bytes = std::as_bytes(std::span(values));

@@ -1,13 +1,12 @@
-// SentencePairs: sentences and their translations, as numbers of two vocabularies, in memory - what
-// the loaders of parallel text make.
+// SentencePairs holds sentences and their translations in memory, as numbers of two vocabularies.  The loaders of
+// parallel text make it.
 //
 // Three fields (token numbers: data/text/vocabulary.h), each as long as the longest sentence of the
-// batch, rounded up to a multiple of kLengthStep so that few shapes occur; <pad> behind the shorter
-// ones:
+// batch, rounded up to a multiple of kLengthStep so that few shapes occur; <pad> fills up shorter sentences:
 //   "source" [S]  <sos> w.. <eos>
-//   "target" [T]  <sos> w1..wn     what a decoder is fed
-//   "label"  [T]  w1..wn <eos>     what it should say
-// The terms of a loss are the labels that are no <pad>: n + 1 of a sentence.
+//   "target" [T]  <sos> w1..wn     input of the decoder
+//   "label"  [T]  w1..wn <eos>     expected output of the decoder
+// The terms of a loss are the labels other than <pad>: n + 1 per sentence.
 #pragma once
 
 #include <array>
@@ -21,30 +20,30 @@
 
 namespace dtrain {
 
-// Words of one split, line by line; the two sides have as many lines.
+// Words of one split, line by line; both sides have the same number of lines.
 struct ParallelText {
   std::vector<std::vector<std::string>> source;
   std::vector<std::vector<std::string>> target;
-  // Of the lines whose target was cut: all of it, which translations are compared with.
+  // The uncut targets, by line, of those that were cut; translations are compared with them.
   std::map<size_t, std::vector<std::string>> whole_target;
 };
 
-// TextFacts turn text into numbers and back; a checkpoint keeps them with the weights.
-struct TextFacts {
+// TextInfo converts text to numbers and back; a checkpoint keeps it with the weights.
+struct TextInfo {
   Language source_language = Language::kGerman;
   Language target_language = Language::kEnglish;
-  bool escaped = false;  // the words are as in tokenised files (Tokenizer)
+  bool escaped = false;  // words are escaped as in tokenised files (Tokenizer)
   Vocabulary source;
   Vocabulary target;
 
   std::string Hash() const;    // SHA-256 of ToText
-  std::string ToText() const;  // the inverse of TextFactsFromText
+  std::string ToText() const;  // parsed by TextInfoFromText
 };
 
-// Throws DataError, naming `origin`, where `text` is no TextFacts::ToText.
-TextFacts TextFactsFromText(const std::string& text, const std::string& origin);
+// Throws DataError, naming `origin`, if `text` is not one of TextInfo::ToText.
+TextInfo TextInfoFromText(const std::string& text, const std::string& origin);
 
-// The three fields for these longest lengths and vocabulary sizes.
+// Returns the three fields for these maximal lengths and vocabulary sizes.
 std::vector<FieldSpec> SentenceFields(int64_t source_length, int64_t target_length,
                                       int64_t source_words, int64_t target_words);
 
@@ -52,12 +51,12 @@ class SentencePairs : public Dataset {
  public:
   static constexpr int64_t kLengthStep = 4;
 
-  // `splits`: training, validation, test.
-  SentencePairs(TextFacts facts, const std::array<ParallelText, 3>& splits);
+  // `splits` are training, validation and test.
+  SentencePairs(TextInfo info, const std::array<ParallelText, 3>& splits);
 
   int64_t size(Split split) const override;
   std::vector<FieldSpec> fields() const override;
-  int64_t classes() const override { return facts_.target.size(); }
+  int64_t classes() const override { return info_.target.size(); }
   bool has_validation() const override { return size(Split::kValidation) > 0; }
   int64_t Terms(Split split, int64_t index) const override;
   std::vector<SampleLength> Lengths(Split split) const override;
@@ -72,14 +71,14 @@ class SentencePairs : public Dataset {
   std::span<const int32_t> Source(Split split, int64_t index) const {
     return pairs(split).source.Sentence(index);
   }
-  const TextFacts& facts() const { return facts_; }
-  // The translation of sample `index` as it was read: unknown words included, never cut.
+  const TextInfo& info() const { return info_; }
+  // Returns the translation of sample `index` as it was read: with unknown words, never cut.
   const std::vector<std::string>& Reference(Split split, int64_t index) const;
 
  private:
   struct Side {
-    std::vector<int32_t> tokens;  // of all sentences, one after the other, without marks
-    std::vector<int64_t> begins;  // sentence i: [begins[i], begins[i + 1])
+    std::vector<int32_t> tokens;  // all sentences concatenated, without marks
+    std::vector<int64_t> begins;  // sentence i is [begins[i], begins[i + 1])
     std::span<const int32_t> Sentence(int64_t index) const;
     int64_t LengthOf(int64_t index) const { return begins[index + 1] - begins[index]; }
     int64_t longest() const;
@@ -93,11 +92,11 @@ class SentencePairs : public Dataset {
                        const Vocabulary& vocabulary);
   const Pairs& pairs(Split split) const { return pairs_[static_cast<size_t>(split)]; }
 
-  TextFacts facts_;
+  TextInfo info_;
   std::array<Pairs, 3> pairs_;
 };
 
-// Sentences as the "source" field of a batch has them: [sentences, length] numbers.
+// Sentences as a batch's "source" field: [sentences, length] numbers.
 struct SourceBatch {
   int64_t length = 0;
   std::vector<int32_t> tokens;

@@ -21,7 +21,7 @@ constexpr size_t kLongestLine = 1000000;
                   "the file is damaged or no text in UTF-8");
 }
 
-// `line`, counted from 1, without its end.
+// Checks line `number`, counted from 1, and returns it without its end.
 std::string Checked(const fs::path& path, size_t number, std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.find('\0') != std::string_view::npos) ThrowAt(path, number, "it has a zero byte");

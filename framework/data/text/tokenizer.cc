@@ -13,10 +13,10 @@ constexpr std::pair<std::string_view, char32_t> kEscapes[] = {
     {"&apos;", '\''}, {"&quot;", '"'}, {"&lt;", '<'},  {"&gt;", '>'},
     {"&#124;", '|'},  {"&#91;", '['},  {"&#93;", ']'}, {"&amp;", '&'}};
 
-// An apostrophe that begins a word, as "&apos;s" says it.  Private use: no text has it.
+// An apostrophe that begins a word, written "&apos;s".  It is in Unicode's private use area, so no text contains it.
 constexpr char32_t kWordApostrophe = 0xE000;
 
-// English, with a space before the apostrophe: such text has been tokenised.
+// English endings; a space before the apostrophe shows that the text has been tokenised.
 constexpr std::u32string_view kEndings[] = {U"'s", U"'t", U"'re", U"'ll", U"'ve", U"'m", U"'d"};
 
 std::string Unescape(std::string_view text) {
@@ -51,7 +51,7 @@ std::string Escape(std::u32string_view word) {
   return text;
 }
 
-// Plain forms of quotes, dashes and the ellipsis, in lower case.
+// Converts to lower case, with plain forms of quotes, dashes and the ellipsis.
 std::u32string Normalise(std::u32string_view codes) {
   std::u32string plain;
   for (const char32_t code : Compose(codes)) {
@@ -93,8 +93,8 @@ bool IsDigit(char32_t code) { return code >= '0' && code <= '9'; }
 bool IsLetter(char32_t code) { return IsWordCharacter(code) && !IsDigit(code); }
 bool IsSmallLetter(char32_t code) { return IsLetter(code) && LowerCase(code) == code; }
 
-// The words of one stretch between spaces; `next` is the first character behind the space, 0 at the
-// end of the line.
+// Splits one stretch between spaces into words; `next` is the first character after the space, 0 at the end of the
+// line.
 class Stretch {
  public:
   Stretch(std::u32string_view text, char32_t next, Language language,
@@ -133,7 +133,7 @@ class Stretch {
     return IsWordCharacter(At(i, -1)) && IsLetter(At(i, 1));
   }
 
-  // Answers the position of the last dot.
+  // Returns the position of the last dot.
   size_t Dots(size_t i) {
     size_t last = i;
     while (At(last, 1) == '.') ++last;
@@ -147,8 +147,8 @@ class Stretch {
     return last;
   }
 
-  // `behind` the dot, 0 at the end of the stretch.  A word that has a dot and a letter, "u.s.", is
-  // an abbreviation.
+  // True if the dot stays in its word.  `behind` is the next character, 0 at the end of the stretch.  A word that has a
+  // dot and a letter, "u.s.", is an abbreviation.
   bool DotStays(char32_t behind) const {
     if (behind != 0) return IsWordCharacter(behind);
     const bool abbreviation = word_.find(U'.') != std::u32string::npos &&
@@ -183,7 +183,7 @@ std::vector<std::string> Tokenizer::Split(std::string_view line) const {
   for (size_t begin = skip(0, true); begin < codes.size();) {
     const size_t end = skip(begin, false), next = skip(end, true);
     const std::u32string_view text = std::u32string_view(codes).substr(begin, end - begin);
-    Stretch(text, codes[next], language_, words).Run();  // a string ends with a 0
+    Stretch(text, codes[next], language_, words).Run();  // 0 at the end of the string
     begin = next;
   }
   std::vector<std::string> split;

@@ -1,16 +1,15 @@
-// Tokenizer: a sentence as words and punctuation, in lower case.  Fixed rules, so that a model and
-// the text it is given agree for ever:
+// Tokenizer splits a sentence into words and punctuation, in lower case.  Its rules must never change, since a trained
+// model depends on them:
 //
-//   1. accents are composed, letters lower case, quotes and dashes their plain forms (Moses,
+//   1. accents are composed, letters made lower case, quotes and dashes replaced by plain ones (Moses,
 //      normalize-punctuation.perl);
-//   2. split at white space; punctuation and symbols are words of their own, but
+//   2. the text is split at white space; punctuation and symbols are words of their own, but
 //      - a hyphen, or a comma or dot between digits, stays inside its word;
 //      - English: an apostrophe between letters begins a word ("dog's" -> "dog 's");
-//      - dots that follow each other are one word; a dot behind a word is a word at the end of the
-//        sentence only, or where no small letter follows (Moses, tokenizer.perl, whose text was
-//        lower case before);
-//   3. with `escape`, & < > ' " | [ ] are written as Moses does: "&apos;s".  Published tokenised
-//      files are.  Such forms are understood in the input of either kind, so tokenising twice
+//      - consecutive dots are one word; a dot after a word is a separate word only at the end of the
+//        sentence, or if no small letter follows (Moses, tokenizer.perl, whose input was lower case);
+//   3. with `escape`, & < > ' " | [ ] are escaped as Moses does, "&apos;s", and as published
+//      tokenised files have them.  Escapes in the input are always decoded, so tokenising twice
 //      changes nothing.
 #pragma once
 
@@ -29,7 +28,7 @@ class Tokenizer {
  public:
   Tokenizer(Language language, bool escape) : language_(language), escape_(escape) {}
 
-  // `line`: valid UTF-8.
+  // `line` must be valid UTF-8.
   std::vector<std::string> Split(std::string_view line) const;
 
  private:
@@ -37,8 +36,7 @@ class Tokenizer {
   bool escape_;
 };
 
-// The other way round, for people: words joined by spaces, escapes undone, no space before
-// punctuation that ends something.
+// Joins words to text for users: with spaces, escapes undone, no space before closing punctuation.
 std::string JoinWords(const std::vector<std::string>& words);
 
 }  // namespace dtrain

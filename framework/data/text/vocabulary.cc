@@ -30,7 +30,7 @@ Vocabulary Vocabulary::Of(const std::vector<std::vector<std::string>>& sentences
   for (const auto& sentence : sentences) {
     for (const std::string& word : sentence) ++counts[word];
   }
-  std::vector<std::pair<int64_t, std::string_view>> frequent;  // negative counts
+  std::vector<std::pair<int64_t, std::string_view>> frequent;  // with negative counts
   for (const auto& [word, count] : counts) {
     if (count >= min_count && !IsMark(word)) frequent.emplace_back(-count, word);
   }

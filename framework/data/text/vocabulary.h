@@ -1,11 +1,11 @@
-// Vocabulary: words and their numbers.  Four numbers are fixed:
+// Vocabulary maps words to numbers.  Four numbers are fixed:
 //
-//   0 <unk>  a word that is not known         2 <sos>  before a sentence
-//   1 <pad>  behind a sentence                3 <eos>  at its end
+//   0 <unk>  an unknown word             2 <sos>  begin of a sentence
+//   1 <pad>  padding after a sentence    3 <eos>  end of a sentence
 //
-// then come the words of the training text by falling frequency, equally frequent ones by spelling.
+// The words of the training text follow by falling frequency, equally frequent ones sorted by spelling.
 //
-// Who writes "<eos>" in a text means no end of a sentence: such a word is an unknown one.
+// A word of a text that is spelled like a mark, "<eos>", is an unknown word.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@ inline constexpr int32_t kFirstWord = 4;
 
 class Vocabulary {
  public:
-  static bool IsMark(std::string_view word);  // spelled like one of the four
-  Vocabulary();                               // the four alone
-  // Words that occur at least `min_count` times.
+  static bool IsMark(std::string_view word);  // spelled like one of the four marks
+  Vocabulary();                               // only the four marks
+  // Makes the vocabulary of words that occur at least `min_count` times.
   static Vocabulary Of(const std::vector<std::vector<std::string>>& sentences, int64_t min_count);
-  // The inverse of ToText.  Throws DataError, naming `source`, where it is not.
+  // Parses ToText's result.  Throws DataError, naming `source`, if the text is wrong.
   static Vocabulary FromText(std::string_view text, const std::string& source);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }
-  // kUnknown where it is not known, and for the spelling of a mark.
+  // Returns kUnknown for an unknown word and for the spelling of a mark.
   int32_t NumberOf(const std::string& word) const;
   const std::string& WordOf(int32_t number) const { return words_.at(static_cast<size_t>(number)); }
   std::vector<int32_t> NumbersOf(const std::vector<std::string>& words) const;
-  // Without the marks; up to the first <eos>.
+  // Returns the words without marks, up to the first <eos>.
   std::vector<std::string> WordsOf(const std::vector<int32_t>& numbers) const;
 
-  std::string ToText() const;  // a word a line, in order
+  std::string ToText() const;  // one word per line, in order
   friend bool operator==(const Vocabulary& a, const Vocabulary& b) { return a.words_ == b.words_; }
 
  private:

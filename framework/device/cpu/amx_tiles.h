@@ -1,8 +1,7 @@
-// AMX's tile registers, for sources that end in _amx_isa.cc.  They are compiled with AVX-512 and
-// its bf16 conversions into the namespace isa_amx, and called there only where AmxAvailable()
-// (core/isa.h).  For the tests they are compiled once more into isa_emulated, without any of these
-// instructions: registers are then memory, and what is computed is the same to the bit (on threads
-// that flush denormals, as all of dtrain's do).
+// Wraps AMX's tile registers, for sources that end in _amx_isa.cc.  These are compiled with AVX-512 and its bf16
+// conversions into the namespace isa_amx, and called there only where AmxAvailable() (core/isa.h).  For the tests they
+// are compiled once more into isa_emulated, without any of these instructions: registers are then memory, and the
+// results are the same to the bit (on threads that flush denormals, as all of dtrain's do).
 //
 // Eight registers of up to 16 rows of 64 bytes.  A product multiplies A [rows][2 k] with B
 // [k][16][2], pairs of bf16 side by side, and adds to C [rows][16] in fp32.  All kernels here use
@@ -29,13 +28,13 @@
 
 namespace dtrain::DTRAIN_ISA_NS {
 
-inline constexpr int64_t kTileLanes = 16;      // rows, and fp32 numbers of a row
+inline constexpr int64_t kTileLanes = 16;      // rows, and fp32 numbers per row
 inline constexpr int64_t kTileElements = 512;  // bf16 numbers
 
-// How large the registers are: the memory that ldtilecfg reads.
+// The sizes of the registers: the memory that ldtilecfg reads.
 class TileConfig {
  public:
-  // Rows of A and C, `rows` in all (at most 32); `pairs` of bf16 in a row of A.
+  // `rows` is the number of rows of A and C (at most 32), `pairs` that of bf16 pairs in a row of A.
   DTRAIN_INLINE TileConfig(int64_t rows, int64_t pairs) {
     const int first = static_cast<int>(rows < kTileLanes ? rows : kTileLanes);
     const int second = static_cast<int>(rows) - first;
@@ -62,10 +61,10 @@ class TileConfig {
 
 #if DTRAIN_ISA_AMX
 
-// These are assembler statements because the compiler's own (g++ 12) do not say that a
-// configuration and a load read memory, and stores before them are lost.
+// These are assembler statements because the compiler's intrinsics (g++ 12) do not declare that a configuration and a
+// load read memory, so that preceding stores could be dropped.
 
-// The tiles of this thread while it lives.
+// Configures the tiles of this thread while it lives.
 class TileScope {
  public:
   DTRAIN_INLINE TileScope(int64_t rows, int64_t pairs) : config_(rows, pairs) {
@@ -94,7 +93,7 @@ DTRAIN_INLINE void TileStore(void* to, int64_t row_bytes) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(tile) : "memory");
 }
 
-// c += a b
+// Computes c += a b.
 template <int c, int a, int b>
 DTRAIN_INLINE void TileProduct() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(c), "i"(a), "i"(b));
@@ -125,7 +124,7 @@ class TileScope {
   TileScope& operator=(const TileScope&) = delete;
 };
 
-// The hardware faults where a register without rows is used, and where shapes do not fit.
+// Aborts where the hardware would fault: a register without rows is used, or shapes do not fit.
 inline void CheckTile(bool sound) {
   if (!sound) std::abort();
 }
@@ -136,7 +135,7 @@ void TileZero() {
   std::memset(emulated_tiles[tile].bytes, 0, sizeof(EmulatedTile::bytes));
 }
 
-// What lies beyond the configured rows and bytes becomes 0.
+// Elements beyond the configured rows and bytes become 0.
 template <int tile>
 void TileLoad(const void* from, int64_t row_bytes) {
   EmulatedTile& to = emulated_tiles[tile];
@@ -157,7 +156,7 @@ void TileStore(void* to, int64_t row_bytes) {
   }
 }
 
-// The 32 bf16 numbers of a row: those with even places, then those with odd ones.
+// Splits the 32 bf16 numbers of a row into those at even places and those at odd ones.
 inline void SplitPairs(const unsigned char* row, float (&low)[16], float (&high)[16]) {
   uint32_t words[16], lows[16], highs[16];
   std::memcpy(words, row, sizeof(words));
@@ -166,7 +165,7 @@ inline void SplitPairs(const unsigned char* row, float (&low)[16], float (&high)
   std::memcpy(high, highs, sizeof(highs));
 }
 
-// A register of the baseline; the compiler's own type for it.
+// A register of the baseline set, as the compiler's vector type.
 using FourLanes = float __attribute__((vector_size(16), may_alias));
 
 template <int c, int a, int b>

@@ -1,5 +1,5 @@
-// Vectors of sixteen 32-bit lanes for sources that end in _amx_isa.cc: what their loops beside the
-// tiles (amx_tiles.h) need of AVX-512, and the same in plain loops where they are emulated.
+// Vectors of sixteen 32-bit lanes for sources that end in _amx_isa.cc: the AVX-512 operations that their loops need
+// beside the tiles (amx_tiles.h), and the same operations as plain loops for the emulation.
 #pragma once
 
 #include "framework/device/cpu/amx_tiles.h"
@@ -19,7 +19,7 @@ DTRAIN_INLINE Words LoadWords(const void* from) { return _mm512_loadu_si512(from
 DTRAIN_INLINE void StoreFloats(float* to, Floats v) { _mm512_storeu_ps(to, v); }
 DTRAIN_INLINE void StoreWords(void* to, Words v) { _mm512_storeu_si512(to, v); }
 
-// Lanes outside the mask are 0, and not written.
+// Lanes outside the mask are 0 when loaded, and not stored.
 DTRAIN_INLINE Floats LoadFloats(LaneMask mask, const float* from) {
   return _mm512_maskz_loadu_ps(mask, from);
 }
@@ -30,19 +30,19 @@ DTRAIN_INLINE void StoreFloats(LaneMask mask, float* to, Floats v) {
 DTRAIN_INLINE Floats AsFloats(Words v) { return _mm512_castsi512_ps(v); }
 DTRAIN_INLINE Floats Add(Floats a, Floats b) { return a + b; }
 
-// max(0, .) that keeps a NaN.
+// Returns max(0, v), keeping NaN.
 DTRAIN_INLINE Floats Relu(Floats v) {
   const __m512 zero = _mm512_setzero_ps();
   return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
 }
 
-// Two vectors of fp32 as bf16, rounded to nearest even, denormals to 0: the numbers of `first`,
-// then those of `second`.
+// Returns two vectors of fp32 as bf16, rounded to nearest even, denormals to 0: the numbers of `first`, then those of
+// `second`.
 DTRAIN_INLINE Words ToBf16(Floats first, Floats second) {
   return (__m512i)_mm512_cvtne2ps_pbh(second, first);
 }
 
-// The same as pairs, (low[i], high[i]) side by side.
+// Returns the same numbers as pairs, (low[i], high[i]) side by side.
 DTRAIN_INLINE Words Pairs(Floats low, Floats high) {
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
                                          8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);

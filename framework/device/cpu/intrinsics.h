@@ -1,6 +1,6 @@
-// <immintrin.h> for the _isa.cc sources, without the warnings of g++ 12 about its own "undefined" vectors,
-// which it gives again in every function that an AVX-512 intrinsic is inlined into (GCC bug 105593).
-// What we leave uninitialised ourselves is still warned of.
+// Includes <immintrin.h> for the _isa.cc sources, without the warnings of g++ 12 about its own "undefined" vectors,
+// which it repeats in every function that an AVX-512 intrinsic is inlined into (GCC bug 105593).  Warnings about our
+// own uninitialised values stay.
 #pragma once
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,7 +1,7 @@
-// ForEachSlice and ParallelFor: loops shared out among the OpenMP threads of this rank.
+// ForEachSlice and ParallelFor divide loops among the OpenMP threads of this rank.
 //
-// Every parallel region of dtrain's own is RunTeam.  ThreadSanitizer does not see how gcc's OpenMP
-// runtime synchronises, so under it a team is plain threads, whose races it does see.
+// All of dtrain's own parallel regions use RunTeam.  ThreadSanitizer does not see how gcc's OpenMP runtime
+// synchronises, so under it a team consists of std::threads, whose races it does see.
 #pragma once
 
 #include <omp.h>
@@ -15,8 +15,8 @@
 
 namespace dtrain {
 
-// Calls body(thread, team) for every thread of a team of at most `threads`; all have returned when
-// this does.  The body must not throw.
+// Calls body(thread, team) on every thread of a team of at most `threads`, and returns when all have returned.  The
+// body must not throw.
 template <class Body>
 void RunTeam(int threads, const Body& body) {
 #ifdef __SANITIZE_THREAD__
@@ -30,7 +30,7 @@ void RunTeam(int threads, const Body& body) {
 #endif
 }
 
-// body(i) for i in [0, count), an even share of neighbours to each thread.
+// Calls body(i) for i in [0, count); each thread gets an equal range of neighbours.
 template <class Body>
 void ParallelFor(int threads, int64_t count, const Body& body) {
   RunTeam(threads, [&](int thread, int team) {
@@ -39,11 +39,11 @@ void ParallelFor(int threads, int64_t count, const Body& body) {
   });
 }
 
-// Elements below which waking a second thread costs more than it saves.
+// For fewer elements, waking a second thread costs more than it saves.
 inline constexpr int64_t kSliceMin = 16384;
 
-// body(range) for even slices of [0, count).  Only for elementwise work: its result must not depend
-// on where a slice ends.
+// Calls body(range) for even slices of [0, count).  Only for elementwise work: its result must not depend on where a
+// slice ends.
 template <class Body>
 void ForEachSlice(int threads, int64_t count, const Body& body) {
   if (threads == 1 || count < 2 * kSliceMin) return body(Range{0, count});

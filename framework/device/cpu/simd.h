@@ -1,9 +1,9 @@
-// Vec: the widest float vector of one instruction set, for sources that end in _isa.cc.
+// Vec is the widest float vector of one instruction set, for sources that end in _isa.cc.
 //
 // Such a source is compiled once per set into its own namespace (core/isa.h), so everything here is
 // in that namespace as well: two sets never share an inline function.  For the same reason these
 // sources include no library headers with inline code that might be emitted out of line.
-// Loads and stores need no alignment.  Fma rounds once where the set has FMA, twice elsewhere.
+// Loads and stores need no alignment.  Fma rounds once if the set has FMA, else twice.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace dtrain::DTRAIN_ISA_NS {
 #if defined(DTRAIN_ISA_AVX512)
 inline constexpr int kLanes = 16;
 inline constexpr int kRegisters = 32;
-inline constexpr int kAccumulators = 28;  // registers a tile may hold, operands left over
+inline constexpr int kAccumulators = 28;  // registers that a tile may use; the others hold operands
 #elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
 inline constexpr int kLanes = 8;
 inline constexpr int kRegisters = 16;
@@ -51,13 +51,12 @@ DTRAIN_INLINE Vec Set1(float x) { return Vec{} + x; }
 DTRAIN_INLINE Vec Fma(Vec a, Vec b, Vec c) { return a * b + c; }
 #endif
 
-// Keeps the compiler from carrying loads from one round of a loop to the next: in a full register
-// tile that costs moves and spills.
+// Keeps the compiler from moving loads from one iteration of a loop to the next: in a full register tile that costs
+// moves and spills.
 DTRAIN_INLINE void ReloadBarrier() { asm volatile("" ::: "memory"); }
 
-// Stores past the caches: what is written need not be read first, which is worth it where it is far
-// larger than the caches.  `p` is aligned to a whole Vec.  Behind the last one a StreamFence,
-// before another thread is told.
+// Stores past the caches: the memory need not be read first, which pays if it is far larger than the caches.  `p` is
+// aligned to a whole Vec.  A StreamFence must follow the last one, before another thread is notified.
 #if defined(DTRAIN_ISA_AVX512)
 DTRAIN_INLINE void Stream(float* p, Vec v) { _mm512_stream_ps(p, v); }
 #elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
@@ -73,10 +72,10 @@ DTRAIN_INLINE void StreamFence() {
 #endif
 }
 
-// max(0, v) that keeps a NaN a NaN.
+// Returns max(0, v), keeping NaN.
 DTRAIN_INLINE Vec Relu(Vec v) { return v < 0 ? Zero() : v; }
 
-// The sum of the lanes: upper half to lower half until two are left, so a fixed order.
+// Returns the sum of the lanes in a fixed order: the upper half is added to the lower until two lanes are left.
 DTRAIN_INLINE float SumLanes(Vec v) {
 #if defined(DTRAIN_ISA_AVX512)
   const auto eight = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +

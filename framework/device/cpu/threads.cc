@@ -54,7 +54,8 @@ int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers) {
 void LimitSpinning(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   ::setenv("GOMP_SPINCOUNT", "2000", 1);  // about 50 us
-  ::execv("/proc/self/exe", argv);        // where that fails, the long spin is no error
+  // If this fails, the program runs on with the long spin.
+  ::execv("/proc/self/exe", argv);
 }
 
 void FlushDenormals() {

@@ -1,40 +1,37 @@
-// The thread budget of a rank: set here and nowhere else.
+// Sets the thread budget of a rank; no other code does.
 #pragma once
 
 #include <vector>
 
 namespace dtrain {
 
-// The CPUs this process may run on (its affinity mask), ascending; none when they cannot be read.
+// Returns the CPUs that this process may run on (its affinity mask), ascending; none if they cannot be read.
 std::vector<int> UsableCpus();
 
-// Where a rank runs: a number that is the same on all ranks of a node, and its UsableCpus there.
+// The place of a rank: a number that is the same on all ranks of its node, and its UsableCpus there.
 struct RankCpus {
   int node = 0;
   std::vector<int> cpus;
 };
 
-// Threads of every compute team when the config says 0 ("auto").  A launcher may give all ranks of
-// a node the same CPUs (mpirun) or each some of its own (srun --cpus-per-task), so the budget of a
-// rank is the CPUs that the ranks of its node may use together, divided by those ranks, and no more
-// than its own.  All teams of a run have one size: the smallest budget of the first `workers` ranks
-// (the others compute nothing), at least 1.
+// Returns the threads of every compute team for the config's 0 ("auto").  A launcher may give all ranks of a node the
+// same CPUs (mpirun) or each some of its own (srun --cpus-per-task), so the budget of a rank is the number of CPUs that
+// the ranks of its node may use together, divided by those ranks, but at most the number of its own.  All teams of a
+// run have one size: the smallest budget of the first `workers` ranks (the others compute nothing), at least 1.
 int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers);
 
 // Sizes the OpenMP team of the calling thread (oneDNN's and our own loops share it) and flushes
-// denormals on it and on every thread it starts later.  Call it at the start of a thread that
-// computes.
+// denormals on it and on every thread it starts later.  Call it at the start of every computing thread.
 void ApplyThreadBudget(int threads);
 
 // Waiting OpenMP threads spin for milliseconds by default, which makes a team of two twenty times
 // slower as soon as another process holds one of its cores.  libgomp reads its settings while it is
 // loaded, so this starts the program again (execv of itself) with a short spin, once; it does
-// nothing when the user has set GOMP_SPINCOUNT or OMP_WAIT_POLICY.  Call it before anything is
-// begun.
+// nothing when the user has set GOMP_SPINCOUNT or OMP_WAIT_POLICY.  Call it first in main.
 void LimitSpinning(char** argv);
 
-// Denormal inputs and results become zero on this thread and those it starts: a fading gradient
-// must not make the arithmetic a hundred times slower.
+// Makes denormal inputs and results zero on this thread and those that it starts: a fading gradient must not slow
+// arithmetic down a hundred times.
 void FlushDenormals();
 
 }  // namespace dtrain

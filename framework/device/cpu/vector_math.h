@@ -1,6 +1,5 @@
-// exp, tanh and the logistic function for loops that the compiler turns into vectors, in sources
-// that end in _isa.cc (see simd.h).  No branch, no call, no table: the same bits on every
-// instruction set.
+// exp, tanh and the logistic function for loops that the compiler vectorises, in sources that end in _isa.cc (see
+// simd.h).  They have no branch, call or table, and give the same bits on every instruction set.
 //
 // Relative errors below 3e-7 (tests/kernels).  A NaN stays a NaN.
 #pragma once
@@ -11,13 +10,12 @@
 
 namespace dtrain::DTRAIN_ISA_NS {
 
-// exp(x) = scale * (1 + rest), scale a power of two and |rest| < 0.42.
+// Represents exp(x) = scale * (1 + rest), with scale a power of two and |rest| < 0.42.
 struct SplitExp {
   float scale, rest;
 };
 
-// For x in [-87, 88].  x = n ln 2 + r; the polynomial for exp(r) - 1 is that of Cephes' expf
-// (Moshier, 1989).
+// REQUIRES: x in [-87, 88].  x = n ln 2 + r; the polynomial for exp(r) - 1 is that of Cephes' expf (Moshier, 1989).
 DTRAIN_INLINE SplitExp SplitExpOf(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
   const float shifted = x * 1.44269504088896341f + kRound;
@@ -46,7 +44,7 @@ DTRAIN_INLINE float Exp(float x) {
 
 DTRAIN_INLINE float Sigmoid(float x) { return 1 / (1 + Exp(-x)); }
 
-// By exp(2x) - 1, which keeps the small ones exact.
+// Computes from exp(2x) - 1, which is accurate for small x.
 DTRAIN_INLINE float Tanh(float x) {
   const SplitExp e = SplitExpOf(Clamp(x + x, -30.0f, 30.0f));
   const float less_one = e.scale * e.rest + (e.scale - 1);

@@ -15,15 +15,15 @@ namespace fs = std::filesystem;
 
 constexpr char kFile[] = "libdtrain_cuda.so";
 
-// The module, or what is wrong with it.
+// The module, or the reason why it cannot be used.
 struct Module {
   bool found = false;
-  std::string error;  // "" when it can be used
-  std::string hint = "build it anew with the program, or take device: cpu";
+  std::string error;  // "" if it can be used
+  std::string hint = "build it again with the program, or take device: cpu";
   const DtrainCudaModule* table = nullptr;
 };
 
-// As DTRAIN_BUILD of the module's sources.
+// Must equal DTRAIN_BUILD of the module's sources.
 std::string Build() { return Version() + " " + SourceRevision(); }
 
 fs::path FileOf(const fs::path& folder) {
@@ -33,8 +33,8 @@ fs::path FileOf(const fs::path& folder) {
   return fs::exists(beside, error) ? beside : LibraryFolder() / kFile;
 }
 
-// Stays open: closing it would run CUDA's end while its threads are there.  Opened again it is the
-// same one, and registers nothing twice.
+// The module is never closed: that would run CUDA's teardown while its threads still exist.  Opening it again returns
+// the same module, and registers nothing twice.
 Module Open(const fs::path& folder) {
   Module module;
   std::error_code error;
@@ -63,7 +63,7 @@ Module Open(const fs::path& folder) {
   return module;
 }
 
-// Which of a node's ranks this process is; 0 where nobody says.
+// Returns this process's rank on its node; 0 if no variable states it.
 int LocalRank() {
   for (const char* const name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
     if (const char* const value = std::getenv(name)) return std::atoi(value);
@@ -71,7 +71,7 @@ int LocalRank() {
   return 0;
 }
 
-// Of this process.
+// The module and the index of this process's GPU.
 struct OwnGpu {
   Module module;
   int index = 0;

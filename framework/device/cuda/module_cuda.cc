@@ -1,4 +1,4 @@
-// What the module exports.
+// Implements the table that the CUDA module exports.
 #include <cstdio>
 #include <string>
 
@@ -8,7 +8,6 @@
 namespace dtrain {
 namespace {
 
-// "13.0"
 std::string CudaVersion(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -19,7 +18,7 @@ std::string CudnnVersion() {
          std::to_string(version % 100);
 }
 
-// "13.1.0"; asked without a handle, which would take memory of the GPU.
+// Returns "13.1.0".  Needs no handle, which would take GPU memory.
 std::string CublasVersion() {
   std::string version;
   for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
@@ -31,14 +30,14 @@ std::string CublasVersion() {
   return version;
 }
 
-// The newest CUDA that the driver knows, as "13.0"; "" where there is no driver.
+// Returns the newest CUDA version that the driver supports, as "13.0"; "" without a driver.
 std::string DriverVersion() {
   int version = 0;
   if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) return "";
   return CudaVersion(version);
 }
 
-// CUDA calls a missing driver one that is too old.
+// CUDA reports a missing driver as one that is too old.
 std::string WhyNone(cudaError_t status) {
   const std::string driver = DriverVersion();
   if (driver.empty()) return "this machine has no NVIDIA driver";
@@ -49,7 +48,7 @@ std::string WhyNone(cudaError_t status) {
   return status == cudaSuccess ? "none" : cudaGetErrorString(status);
 }
 
-// cudaGetDeviceCount leaves the count alone where there is no driver.
+// cudaGetDeviceCount does not set the count if there is no driver.
 int Count(char* why, unsigned long bytes) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -58,7 +57,7 @@ int Count(char* why, unsigned long bytes) {
   return 0;
 }
 
-// "NVIDIA H200 (139 GiB, 138 free)"
+// Returns "NVIDIA H200 (139 GiB, 138 free)".
 std::string DescribeGpu(int index) {
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return "one that does not answer";

@@ -25,7 +25,7 @@ std::vector<fs::path> PartsOf(const std::string& list) {
   return parts;
 }
 
-// In a fixed order; empty where there is no such folder.
+// Returns the subfolders in a fixed order; empty if there is no such folder.
 std::vector<fs::path> FoldersIn(const fs::path& folder) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -38,7 +38,7 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
   return folders;
 }
 
-// packages/nvidia/cu13/lib, packages/nvidia/cudnn/lib, packages/nvidia/cublas/lib, ...
+// Adds packages/nvidia/cu13/lib, packages/nvidia/cudnn/lib, packages/nvidia/cublas/lib, ...
 void AddPackages(const fs::path& packages, std::vector<fs::path>& folders) {
   std::error_code error;
   for (const fs::path& package : FoldersIn(packages / "nvidia")) {
@@ -46,7 +46,7 @@ void AddPackages(const fs::path& packages, std::vector<fs::path>& folders) {
   }
 }
 
-// prefix/lib/python3.11/site-packages, prefix/lib/python3/dist-packages, ...
+// Adds prefix/lib/python3.11/site-packages, prefix/lib/python3/dist-packages, ...
 void AddPython(const fs::path& prefix, std::vector<fs::path>& folders) {
   for (const char* const lib : {"lib", "lib64"}) {
     for (const fs::path& python : FoldersIn(prefix / lib)) {
@@ -57,13 +57,13 @@ void AddPython(const fs::path& prefix, std::vector<fs::path>& folders) {
   }
 }
 
-// The library that dlopen did not find; "" where that is not what its error says.
+// Returns the library that dlopen did not find; "" if the error is another one.
 std::string MissingOf(const std::string& error) {
   const size_t colon = error.find(": cannot open shared object file");
   return colon == std::string::npos ? "" : error.substr(0, colon);
 }
 
-// Tries folder after folder for what is missing, which may lack something itself.
+// Opens a library, searching each folder for missing dependencies, which may have missing dependencies themselves.
 class Opener {
  public:
   OpenedLibrary Open(const fs::path& file, int flags) {
@@ -90,8 +90,7 @@ class Opener {
     return last;
   }
 
-  // cuDNN compiles kernels with NVRTC, which it asks for by name when it wants it, and does without
-  // where the loader does not know it.
+  // cuDNN compiles kernels with NVRTC.  It loads NVRTC by name, and does without it if the loader does not find it.
   void OpenNvrtc() const {
     for (const fs::path& folder : folders_) {
       std::error_code error;

@@ -1,5 +1,5 @@
-// Opens a shared library whose own needs, CUDA's libraries, may lie where the loader does not look:
-// those that PyTorch brings are in Python's package folders.
+// Opens a shared library whose dependencies, CUDA's libraries, may be outside the loader's search path: PyTorch's
+// wheels install them in Python's package folders.
 #pragma once
 
 #include <filesystem>
@@ -8,21 +8,21 @@
 
 namespace dtrain {
 
-// A folder with CUDA's libraries, or one of Python's packages (site-packages) that has nvidia/ in it.
+// This variable names folders with CUDA's libraries, or site-packages folders that contain nvidia/.
 inline constexpr char kCudaLibrariesVariable[] = "DTRAIN_CUDA_LIBRARIES";
 
-// Where a library is looked for that the loader does not find: in what DTRAIN_CUDA_LIBRARIES names,
-// several with ':' between them, or else in the packages of the Pythons at hand: $VIRTUAL_ENV,
-// $CONDA_PREFIX, those of PATH, ~/.local, /usr/local.
+// Returns the folders to search for libraries that the loader does not find: those in DTRAIN_CUDA_LIBRARIES, separated
+// by ':', or else the package folders of the installed Pythons: $VIRTUAL_ENV, $CONDA_PREFIX, those of PATH, ~/.local,
+// /usr/local.
 std::vector<std::filesystem::path> CudaLibraryFolders();
 
 struct OpenedLibrary {
-  void* handle = nullptr;    // dlopen's; null: `error` says why
-  std::string error = {};    // "" when it is open
-  std::string missing = {};  // the library that was not found; "": something else is wrong
+  void* handle = nullptr;    // dlopen's; null: see `error`
+  std::string error = {};    // "" on success
+  std::string missing = {};  // the library that was not found; "": another error
 };
 
-// Opens `file`, and before it what it needs of CudaLibraryFolders, for good.
+// Opens `file` for the life of the process, after its dependencies in CudaLibraryFolders.
 OpenedLibrary OpenLibrary(const std::filesystem::path& file);
 
 }  // namespace dtrain

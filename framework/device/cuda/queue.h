@@ -1,5 +1,5 @@
-// CudaQueue: a GPU's stream with the library handles that work on it.  For the CUDA module's sources
-// only: it includes CUDA's headers.
+// CudaQueue is a CUDA stream with its library handles.  Only the CUDA module's sources may include this header, since
+// it includes CUDA's.
 #pragma once
 
 #include <cublas_v2.h>
@@ -18,16 +18,16 @@
 
 namespace dtrain {
 
-// Throws Error (exit code 1) where a call of CUDA, cuBLAS or cuDNN has failed, naming it:
-// "cudnnConvolutionForward failed: CUDNN_STATUS_EXECUTION_FAILED".  What a kernel did wrong is often
-// told by a later call.
+// Throws Error (exit code 1) with the call's name if a call of CUDA, cuBLAS or cuDNN has failed:
+// "cudnnConvolutionForward failed: CUDNN_STATUS_EXECUTION_FAILED".  An error in a kernel is often reported only by a
+// later call.
 void CheckCall(cudaError_t status, const char* call);
 void CheckCall(cublasStatus_t status, const char* call);
 void CheckCall(cudnnStatus_t status, const char* call);
 
 #define DT_CUDA(function, ...) ::dtrain::CheckCall(function(__VA_ARGS__), #function)
 
-// Owns what a library made; `kDestroy` gives it back.
+// Owns a library's handle, which `kDestroy` releases.
 template <class Handle, auto kDestroy>
 struct HandleDeleter {
   using pointer = Handle;
@@ -36,14 +36,15 @@ struct HandleDeleter {
 template <class Handle, auto kDestroy>
 using Owned = std::unique_ptr<Handle, HandleDeleter<Handle, kDestroy>>;
 
-// Memory of the machine that a GPU copies from and to while the thread that asked goes on.
+// Host memory that a GPU copies from and to asynchronously.
 class PinnedMemory {
  public:
-  // At least so much, until the next call.
+  // Returns at least `bytes` of memory, valid until the next call.
   void* Room(size_t bytes) {
     if (bytes > bytes_) {
       const size_t most =
-          std::max(bytes, bytes_ + bytes_ / 2);  // what is asked for differs a little
+          // Spare room, since sizes vary a little.
+          std::max(bytes, bytes_ + bytes_ / 2);
       memory_.reset();
       bytes_ = 0;
       void* memory = nullptr;
@@ -61,7 +62,7 @@ class PinnedMemory {
 
 class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQueue> {
  public:
-  // Of GPU `index`.  Throws ConfigError where there is none of that number.
+  // Opens a queue on GPU `index`.  Throws ConfigError if there is no GPU of that number.
   CudaQueue(int index, Precision precision);
   ~CudaQueue() override;
 
@@ -78,25 +79,26 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
 
-  // Within the device's memory, in the queue's order.
+  // Work on device memory, in the queue's order.
   void Zero(void* to, size_t bytes);
   void Copy(void* to, const void* from, size_t bytes);
 
-  // Of the thread that calls, this queue's GPU is the current one from then on: CUDA launches kernels on no
-  // other, and a thread begins with GPU 0.
+  // Also makes this queue's GPU the calling thread's current one: CUDA launches kernels only on that, and a new thread
+  // has GPU 0.
   cudaStream_t stream() const {
     DT_CUDA(cudaSetDevice, index_);
     return stream_.get();
   }
-  // Made when first asked for: not every queue computes products.
+  // Created on first use: not every queue computes products.
   cublasHandle_t blas();
   cudnnHandle_t dnn();
   Precision precision() const { return precision_; }
 
-  // Memory for a product's factor in bf16, one for each of the two; until it is asked for again.
+  // Returns memory for one of a product's two factors (`factor` 0 or 1) in bf16, valid until the next call for that
+  // factor.
   void* FactorRoom(int factor, size_t bytes);
 
-  // All that was asked for is done.  For kernels whose result depends on other workers.
+  // Waits until all submitted work is done.  For kernels whose result depends on other workers.
   void Wait();
 
  private:
@@ -116,11 +118,11 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
     size_t bytes = 0;
   };
   Room factors_[2];
-  std::mutex mutex_;                       // guards spare_events_: marks are dropped on any thread
-  std::vector<cudaEvent_t> spare_events_;  // an event a gradient and step, made once
+  std::mutex mutex_;                       // guards spare_events_: any thread may drop a mark
+  std::vector<cudaEvent_t> spare_events_;  // reused: each step needs one per gradient
 };
 
-// The queue of a device of kind kCuda.
+// Returns the queue of a device of kind kCuda.
 inline CudaQueue& QueueOf(const Device& device) { return static_cast<CudaQueue&>(*device.queue); }
 
 }  // namespace dtrain

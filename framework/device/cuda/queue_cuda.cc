@@ -13,7 +13,7 @@ namespace {
               "kernel did it");
 }
 
-// Tensor cores round fp32 and take bf16 from Ampere on.
+// Tensor cores support tf32 and bf16 from Ampere on.
 void CheckPrecision(int index, Precision precision) {
   int major = 0, minor = 0;
   DT_CUDA(cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor, index);
@@ -32,7 +32,7 @@ std::string Size(size_t bytes) {
 
 }  // namespace
 
-// What is thrown has been told of: the next call shall not tell of it again.
+// Clears the error that is thrown, so that the next call does not report it again.
 void CheckCall(cudaError_t status, const char* call) {
   if (status != cudaSuccess) cudaGetLastError();
   if (status == cudaErrorNoKernelImageForDevice) {
@@ -55,7 +55,7 @@ void CheckCall(cudnnStatus_t status, const char* call) {
   Refuse(call, fmt::format("{} {}", cudnnGetErrorString(status), why));
 }
 
-// An event of CUDA, which goes back to the queue when nobody asks for it any more.
+// A CUDA event, which returns to the queue's spare events when its last mark is dropped.
 class CudaQueue::Mark : public ReadyEvent::Mark {
  public:
   Mark(std::shared_ptr<CudaQueue> queue, cudaEvent_t event)
@@ -80,7 +80,7 @@ class CudaQueue::Mark : public ReadyEvent::Mark {
 
 CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_(precision) {
   int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);  // leaves count alone without a driver
+  const cudaError_t status = cudaGetDeviceCount(&count);  // does not set count without a driver
   if (status != cudaSuccess || index >= count) {
     throw ConfigError(fmt::format("there is no GPU {}: {}", index,
                                   status != cudaSuccess ? cudaGetErrorString(status)
@@ -118,8 +118,8 @@ cudnnHandle_t CudaQueue::dnn() {
   return dnn_.get();
 }
 
-// Other queues of the GPU may still use what this one's memory is, when a step has thrown: all of them are
-// waited for.
+// After an exception in a step, other queues of the GPU may still use this queue's memory, so all of them are waited
+// for.
 void CudaQueue::WaitForAllQueues() const {
   cudaSetDevice(index_);
   cudaDeviceSynchronize();
@@ -171,7 +171,7 @@ void CudaQueue::After(DeviceQueue& other) {
   const cudaEvent_t event = TakeEvent();
   DT_CUDA(cudaEventRecord, event, static_cast<CudaQueue&>(other).stream());
   DT_CUDA(cudaStreamWaitEvent, stream(), event, 0);
-  GiveBack(event);  // the wait is for where it was recorded just now
+  GiveBack(event);  // the wait refers to the record above, so the event can be reused
 }
 
 void* CudaQueue::Allocate(size_t bytes) {
@@ -206,7 +206,8 @@ void CudaQueue::Free(void* memory) {
 bool CudaQueue::Pin(void* memory, size_t bytes) {
   DT_CUDA(cudaSetDevice, index_);
   if (cudaHostRegister(memory, bytes, cudaHostRegisterDefault) == cudaSuccess) return true;
-  cudaGetLastError();  // such as too little memory that may be locked: the next call shall not tell of it
+  // Clears the error (such as the limit of lockable memory), so that the next call does not report it.
+  cudaGetLastError();
   return false;
 }
 

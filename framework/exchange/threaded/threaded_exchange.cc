@@ -7,10 +7,10 @@
 namespace dtrain {
 namespace {
 
-// The thread that computes gives way to those that exchange, on Linux, where each has a priority of
-// its own.  It makes no difference where every rank has cores for both.  Where ranks share cores, the
-// workers of a protocol that never waits would otherwise leave the servers so little time that
-// hundreds of gradients make one update.
+// Lowers the priority of the computing thread below that of the exchange threads (on Linux each
+// thread has its own).  It makes no difference if every rank has cores for both.  If ranks share
+// cores, the workers of a protocol that never waits would otherwise leave the servers so little
+// time that hundreds of gradients make one update.
 void GiveWayToExchange() {
   constexpr int kNicer = 10;
   thread_local bool given = false;
@@ -45,7 +45,7 @@ ThreadedExchange::ThreadedExchange(Transport& transport, const ExchangeSpec& spe
     std::unique_lock lock(mutex_);
     WaitForAnswer(lock);
   } catch (...) {
-    thread_.join();  // it has ended with that error
+    thread_.join();  // the thread has ended with that error
     throw;
   }
   GiveWayToExchange();
@@ -60,7 +60,7 @@ ThreadedExchange::~ThreadedExchange() {
   thread_.join();
 }
 
-// Until the thread has answered; throws what has ended it.
+// Waits until the thread has answered.  Throws the error that ended the thread, if any.
 void ThreadedExchange::WaitForAnswer(std::unique_lock<std::mutex>& lock) {
   for_trainer_.wait(lock, [this] { return error_ != nullptr || wanted_ == Wanted::kNothing; });
   if (error_ != nullptr) std::rethrow_exception(error_);
@@ -76,7 +76,7 @@ void ThreadedExchange::Ask(Wanted wanted, const Post& post) {
   WaitForAnswer(lock);
 }
 
-// On a rank without a worker there is no step to begin, and the next boundary is waited for.
+// A rank without a worker has no step to begin and waits for the next boundary.
 Turn ThreadedExchange::Begin(int64_t samples) {
   const Nanos start = WallNow();
   const bool worker = spec_.placement().IsWorker(transport_.rank());
@@ -88,7 +88,7 @@ Turn ThreadedExchange::Begin(int64_t samples) {
   return std::exchange(turn_, {});
 }
 
-// The last range goes with the report, which End has.
+// The last range is posted by End, together with the report.
 void ThreadedExchange::Ready(Range range) {
   if (range.end == spec_.size()) {
     last_ = range;
@@ -140,9 +140,9 @@ void ThreadedExchange::Leave() {
   });
 }
 
-Quiescence::Told ThreadedExchange::told() const {
+Quiescence::Progress ThreadedExchange::progress() const {
   const std::lock_guard lock(mutex_);
-  return told_;
+  return progress_;
 }
 
 ExchangeStats ThreadedExchange::stats() const {

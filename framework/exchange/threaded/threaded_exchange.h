@@ -1,10 +1,11 @@
-// ThreadedExchange: the exchange thread of a rank.  It owns the transport and everything that
-// speaks over it (RankParts); the trainer's thread posts events to it and waits for its answers.
+// ThreadedExchange: runs the exchange of a rank on a thread of its own.  That thread owns the
+// transport and everything that uses it (RankParts).  The trainer's thread posts events to it and
+// waits for its answers.
 //
-// The thread polls while something is in flight or others may write to this rank, and backs off
-// while nothing moves, to one look in 100 ms where nobody writes to it; a post of the trainer wakes
-// it, a message does not.  Its errors, StalledError among them
-// (stall_watch.h), are thrown to the trainer by whatever it calls next.
+// The thread polls while something is in flight or other ranks may write to this one.  It backs off
+// while nothing moves, to one poll in 100 ms if no rank writes to it.  A post of the trainer wakes
+// it; a message does not.  Its errors, among them StalledError (stall_watch.h), are thrown by the
+// trainer's next call.
 #pragma once
 
 #include <condition_variable>
@@ -24,8 +25,9 @@ namespace dtrain {
 
 class ThreadedExchange : public Exchange {
  public:
-  // `transport` and what `spec` borrows outlive the exchange; the transport is touched by its
-  // thread only until then.  `on_thread` runs first on that thread.  `device`: where the net computes.
+  // `transport` and what `spec` points to outlive the exchange; until then only its thread uses the
+  // transport.  `on_thread` is the first function that runs on that thread.  `device`: the device
+  // that the net computes on.
   ThreadedExchange(
       Transport& transport, const ExchangeSpec& spec, double stall_seconds,
       std::function<void()> on_thread = [] {}, const Device& device = {});
@@ -45,9 +47,9 @@ class ThreadedExchange : public Exchange {
   double spread() override { return parts_->model.spread(); }
   Own SaveOwn() override;
   void SetBuckets(const std::vector<Range>& buckets) override;
-  SumTimes& sum_times() override { return parts_->sum_times; }
+  AllReduceTimes& all_reduce_times() override { return parts_->all_reduce_times; }
   void Leave() override;
-  Quiescence::Told told() const override;
+  Quiescence::Progress progress() const override;
   ExchangeStats stats() const override;
   const EventLog& record() const override { return parts_->log; }
   RankTimeline* timeline() override { return parts_->timeline.get(); }
@@ -60,20 +62,20 @@ class ThreadedExchange : public Exchange {
     Range range;
     StepReport report;
   };
-  // What the trainer has posted since the thread's last look.
+  // What the trainer has posted since the thread took the last events.
   struct Events {
     bool quit = false;
     bool asked = false;            // the trainer waits for an answer
-    std::optional<int64_t> begin;  // a step of so many samples
+    std::optional<int64_t> begin;  // begin a step of so many samples
     std::vector<Range> ready;
     std::optional<LastRange> last;
-    std::span<double> sum;  // to be summed over the workers
+    std::span<double> sum;  // values to be summed over the workers
     const std::function<void(Transport&)>* work = nullptr;
 
     bool any() const {
       return quit || asked || begin || !ready.empty() || last || !sum.empty() || work != nullptr;
     }
-    // Empty again, with the memory that it has.
+    // Removes all events but keeps the memory of `ready`.
     void Clear() {
       std::vector<Range> memory = std::move(ready);
       memory.clear();
@@ -82,13 +84,13 @@ class ThreadedExchange : public Exchange {
     }
   };
 
-  // --- the trainer's
+  // --- called by the trainer's thread
   // Posts what `post` writes into the events, and waits for the answer.
   template <class Post>
   void Ask(Wanted wanted, const Post& post);
   void WaitForAnswer(std::unique_lock<std::mutex>& lock);
 
-  // --- the thread's: threaded_exchange_loop.cc
+  // --- called by the exchange thread (threaded_exchange_loop.cc)
   void PutTogether();
   void Run();
   bool Listens() const;
@@ -97,7 +99,7 @@ class ThreadedExchange : public Exchange {
   bool TakeEvents();
   void Handle(const Events& events);
   void Sleep(Nanos time);
-  void Publish();  // tells the trainer what has changed
+  void Publish();  // copies the state that the trainer reads, and answers it if possible
   bool Answered(Wanted wanted);
   void Answer(Wanted wanted);
   void FinishSends();
@@ -111,9 +113,10 @@ class ThreadedExchange : public Exchange {
   const Nanos stall_;
   const WallClock clock_;
   BlobPools pools_;
-  std::unique_ptr<RankParts> parts_;  // exchange thread's; the trainer may read it at a boundary
+  // Owned by the exchange thread; the trainer may read it at a boundary.
+  std::unique_ptr<RankParts> parts_;
 
-  mutable std::mutex mutex_;  // guards all below, down to the thread's own
+  mutable std::mutex mutex_;  // guards the members from here to stats_
   std::condition_variable for_thread_;
   std::condition_variable for_trainer_;
   Events posted_;
@@ -122,19 +125,19 @@ class ThreadedExchange : public Exchange {
   Turn turn_;  // the answer to kStepOrBoundary
   Arena gradients_;
   StepOutcome outcome_;  // the answer to kEndOfStep
-  Quiescence::Told told_;
+  Quiescence::Progress progress_;
   ExchangeStats stats_;
 
-  // The trainer's own.
-  Range last_;  // of the step's gradient: End posts it
+  // Used only by the trainer's thread.
+  Range last_;  // the last range of the step's gradient, which End posts
 
-  // The thread's own.
+  // Used only by the exchange thread.
   Events taken_;
   std::unique_ptr<SummedMessages> sums_;
   std::unique_ptr<StallWatch> stall_watch_;
   int64_t samples_ = 0;  // of the step that was begun last
   Nanos step_begin_ = 0;
-  std::thread thread_;  // last: starts when all else is there
+  std::thread thread_;  // the last member, so that it starts when all others are constructed
 };
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// ThreadedExchange, what the exchange thread does.
+// ThreadedExchange: the functions of the exchange thread.
 #include <sched.h>
 
 #include <chrono>
@@ -10,13 +10,13 @@
 namespace dtrain {
 namespace {
 
-constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank looks for a StallWatch's Ask
+constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank polls for a StallWatch's Ask
 
 }  // namespace
 
 void ThreadedExchange::PutTogether() {
-  parts_ = std::make_unique<RankParts>(spec_, transport_.rank(),
-                                       SeamsOver(transport_, spec_, clock_, pools_, device_));
+  parts_ = std::make_unique<RankParts>(
+      spec_, transport_.rank(), DependenciesOver(transport_, spec_, clock_, pools_, device_));
   Driver& driver = parts_->driver;
   sums_ = std::make_unique<SummedMessages>(driver.service(), spec_.placement().workers,
                                            transport_.rank(), [this] { Answer(Wanted::kSum); });
@@ -24,8 +24,8 @@ void ThreadedExchange::PutTogether() {
                                               [this] { return Computing(); });
 }
 
-// A message wakes nobody: whoever may get one must look.  Servers may, and so may workers, whom quiescence
-// tells to hold their next step.
+// True if this rank may get messages, for which it must poll, since a message does not wake a
+// thread.  Servers get them from workers, and workers at least from Quiescence (Hold).
 bool ThreadedExchange::Listens() const {
   return spec_.placement().servers > 0 && !parts_->quiescence.reached();
 }
@@ -47,7 +47,7 @@ void ThreadedExchange::Run() {
   FinishSends();
 }
 
-// At a boundary messages wait: those who have left it may already be writing.
+// At a boundary messages are not read: ranks that have left it may already send some.
 bool ThreadedExchange::Step() {
   bool moved = TakeEvents();
   Driver& driver = parts_->driver;
@@ -118,21 +118,21 @@ void ThreadedExchange::Handle(const Events& events) {
 
 void ThreadedExchange::Publish() {
   const std::lock_guard lock(mutex_);
-  told_ = parts_->quiescence.told();
+  progress_ = parts_->quiescence.progress();
   stats_.traffic = parts_->driver.traffic();
   stats_.compression = parts_->driver.compression();
   if (parts_->quiescence.reached()) {
     stats_.protocol = parts_->driver.Report().Since(parts_->protocol_before);
     stats_.worker = parts_->driver.WorkerReport().Since(parts_->worker_before);
   }
-  // What is still posted comes after all that the driver can answer.
+  // Posted events must be handled before the driver's state can answer the trainer.
   if (posted_.any() || !Answered(wanted_)) return;
   wanted_ = Wanted::kNothing;
   for_trainer_.notify_one();
 }
 
-// With mutex_ held: whether the driver or quiescence have come to what is wanted, which is then written
-// down.
+// Returns true, and stores the answer, if the driver or quiescence have reached what is wanted.
+// The caller holds mutex_.
 bool ThreadedExchange::Answered(Wanted wanted) {
   Driver& driver = parts_->driver;
   if (wanted == Wanted::kStepOrBoundary && parts_->quiescence.reached()) {
@@ -151,16 +151,17 @@ bool ThreadedExchange::Answered(Wanted wanted) {
   return false;
 }
 
-// `wanted` has come about; Publish says so for what the driver knows.
+// Answers the trainer if it waits for `wanted`.  Answers that depend on the driver's state are
+// given by Publish.
 void ThreadedExchange::Answer(Wanted wanted) {
   const std::lock_guard lock(mutex_);
   if (wanted_ == wanted) wanted_ = Wanted::kNothing;
   for_trainer_.notify_one();
 }
 
-// Nobody may wait for what this rank has said last.
+// Completes the sends of the last messages, which other ranks may wait for.
 void ThreadedExchange::FinishSends() {
-  MessageChannel* const channel = parts_->seams.channel.get();
+  MessageChannel* const channel = parts_->dependencies.channel.get();
   Backoff backoff;
   while (channel != nullptr && channel->Sending()) {
     channel->Next();
@@ -172,7 +173,8 @@ bool ThreadedExchange::Computing() const {
   return parts_->driver.stage() == StepStage::kRunning && !sums_->pending();
 }
 
-// This rank needs something from others: an admission, a sum, an answer, the others' quiescence.
+// True if this rank needs something from others: an admission, a sum, an answer or their
+// quiescence.
 bool ThreadedExchange::Expects() const {
   if (parts_->quiescence.reached()) return false;
   const Driver& driver = parts_->driver;

@@ -1,9 +1,9 @@
-// The kernel of losses that are a mean over a sample's elements (nn/element_loss.h) on the CPU.  The layer
-// brings its term, for this kernel and the GPU's (kernels/cuda/element_loss.h):
+// The CPU kernel of losses that are the mean of a term over a sample's elements (nn/element_loss.h).  The layer
+// defines the term once, for this kernel and for the GPU's (kernels/cuda/element_loss.h):
 //
 //   struct Term {
 //     static DT_DEVICE float Loss(float x, float target);
-//     static DT_DEVICE float Gradient(float x, float target);    // by x
+//     static DT_DEVICE float Gradient(float x, float target);    // derivative by x
 //   };
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// For an offer of OfferPlain.
+// Register it with OfferPlain: all tensors must be row-major.
 template <class Term>
 class ElementLossCpu : public Kernel {
  public:

@@ -1,5 +1,5 @@
-// The kernel of layers that are a function of each element (relu, gelu) on the CPU: in whatever
-// format the input has, in place where the net likes.  The layer's folder brings the two loops.
+// The CPU kernel of layers that apply one function to each element (relu, gelu).  It runs in whatever format the
+// input has, and in place where the net allows it.  The layer's folder supplies the two loops.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,19 @@
 
 namespace dtrain {
 
-// What a backward pass knows of the forward pass.  From outputs an activation can overwrite its input;
-// from inputs it can do so in evaluation only.
+// The tensor that the backward pass reads.  With kOutput an activation may overwrite its input; with kInput it may
+// do so only in evaluation.
 enum class ElementwiseKeeps { kOutput, kInput };
 
-// Of one instruction set (DTRAIN_ISA_SELECT).
+// The loops of one instruction set (DTRAIN_ISA_SELECT chooses them).
 struct ElementwiseLoops {
   std::function<void(const float* x, int64_t count, float* y)> forward;  // y may be x
-  // kept: y or x; dx may be dy.
+  // kept is y or x, as `keeps` states; dx may be dy.
   std::function<void(const float* kept, const float* dy, int64_t count, float* dx)> backward;
   ElementwiseKeeps keeps = ElementwiseKeeps::kOutput;
 };
 
-// For an offer of OfferElementwise.
+// Returns a kernel for `offer`, which must be one that OfferElementwise made.
 std::unique_ptr<Kernel> MakeElementwise(const KernelRequest& request, const KernelOffer& offer,
                                         const ElementwiseLoops& loops);
 

@@ -1,4 +1,4 @@
-// What programs insert between layers (nn/kernel.h), on the CPU.
+// The CPU's versions of the kernels that programs insert between layers (nn/kernel.h).
 #include "framework/nn/kernel.h"
 
 #include <algorithm>

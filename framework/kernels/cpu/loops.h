@@ -1,4 +1,4 @@
-// Loops that several layers share, those inside them compiled once per instruction set
+// Loops that several layers share.  The DTRAIN_ISA_DECLARE functions are compiled once per instruction set
 // (loops_isa.cc).
 #pragma once
 
@@ -14,11 +14,11 @@ namespace dtrain {
 
 class Random;
 
-// SumColumns with the columns shared out among the device's threads: the same bits for any number.
+// Calls SumColumns with the columns divided among the device's threads; the result is bitwise the same for any number
+// of threads.
 void SumOverRows(const Device& device, const ConstMatrix& x, bool accumulate, float* sum);
 
-// sum[j] = (or +=) sum over rows of x[row * stride + j], for j in [0, columns), in the order of
-// rows.
+// sum[j] = (or +=) the sum over rows of x[row * stride + j], for j in [0, columns), added in the order of the rows.
 DTRAIN_ISA_DECLARE(void, SumColumns,
                    (const float* x, int64_t stride, int64_t rows, int64_t columns, bool accumulate,
                     float* sum))
@@ -29,18 +29,17 @@ DTRAIN_ISA_DECLARE(void, TanhForward, (const float* x, int64_t count, float* y))
 // dx = dy (1 - y^2).  dx may be dy.
 DTRAIN_ISA_DECLARE(void, TanhBackward, (const float* y, const float* dy, int64_t count, float* dx))
 
-// sum[i] += addend[i].  Elementwise, so the same bits for any number of threads and on every
-// instruction set.
+// sum[i] += addend[i].  The result is bitwise the same for any number of threads and on every instruction set, since
+// each element is one addition.
 void AddInto(const Device& device, int64_t count, const float* addend, float* sum);
 
-// One thread's part.
+// Does one thread's part of AddInto.
 DTRAIN_ISA_DECLARE(void, AddLoop, (int64_t count, const float* addend, float* sum))
 
-// The backward pass of a ReLU that is fused into a convolution: the gradient is 0 where the output
-// is.
+// Computes the backward pass of a ReLU that is fused into another layer: dy = 0 where y is 0.
 void MaskGradient(int threads, int64_t count, const float* y, float* dy);
 
-// Dropout of one sample.
+// The random stream, threshold and scale that DropElements uses for one sample.
 struct DropoutSample {
   uint32_t key[2];           // Random::key()
   uint32_t counter_high[2];  // Random::counter_high()
@@ -48,10 +47,10 @@ struct DropoutSample {
   float scale;
 };
 
-// Elements are dropped with probability `ratio`, those kept are scaled by 1 / (1 - ratio).
+// Returns the parameters for dropping elements with probability `ratio` and scaling the others by 1 / (1 - ratio).
 DropoutSample SampleOf(const Random& random, double ratio);
 
-// y[i] = word i of the sample's random numbers < threshold ? 0 : scale * x[i].  y may be x.
+// y[i] = 0 if word i of the sample's random numbers is < threshold, else scale * x[i].  y may be x.
 DTRAIN_ISA_DECLARE(void, DropElements,
                    (const DropoutSample& sample, const float* x, int64_t count, float* y))
 
@@ -60,10 +59,10 @@ DTRAIN_ISA_DECLARE(void, DropElements,
 //
 //   r = sigmoid(xr + hr)    z = sigmoid(xz + hz)    n = tanh(xn + r * hn)    h = (1 - z) n + z h0
 //
-// x. = W_i. x + b_i. and h. = W_h. h0 + b_h. are matrix products made before.
+// The caller has computed the matrix products xg = W_ig x + b_ig and hg = W_hg h0 + b_hg for each gate g.
 //
-// Floats kept of a step: a row of r, z, n, hn; backward makes the gradients of xr = hr, xz = hz,
-// xn, hn of it.
+// Floats per state element that are kept of a step: a row of r, z, n, hn, which the backward pass overwrites with the
+// gradients by xr (= hr), xz (= hz), xn, hn.
 inline constexpr int64_t kGruRow = 4;
 
 // row [4 H]: xr, xz, xn on entry; r, z, n, hn on return.  from_state [3 H]: hr, hz, hn.
@@ -72,9 +71,8 @@ DTRAIN_ISA_DECLARE(void, GruForward,
                    (float* row, const float* from_state, const float* state_before, int64_t hidden,
                     float* state))
 
-// row: r, z, n, hn on entry; gradients by xr (= by hr), xz (= by hz), xn, hn on return.  dstate:
-// the gradient by h on entry, on return the part of the gradient by h0 that does not go through
-// W_h.
+// row: r, z, n, hn on entry; gradients by xr (= by hr), xz (= by hz), xn, hn on return.  dstate is the gradient by h on
+// entry, and on return the part of the gradient by h0 that does not pass through W_h.
 DTRAIN_ISA_DECLARE(void, GruBackward,
                    (float* row, const float* state_before, int64_t hidden, float* dstate))
 
@@ -83,9 +81,9 @@ DTRAIN_ISA_DECLARE(void, GruBackward,
 void CheckTokens(const int32_t* tokens, const Shape& shape, int64_t vocabulary,
                  int64_t first_position, uint64_t step);
 
-// The gradient of an embedding: row w of dw [vocabulary, size] = (or +=, if `accumulate`) the sum
-// of the rows of dy [tokens, size] whose token is w.  Added in the order of the tokens; threads
-// share out the vocabulary, so the bits do not depend on their number.
+// Computes the gradient of an embedding: row w of dw [vocabulary, size] = (or += if `accumulate`) the sum of the rows
+// of dy [tokens, size] whose token is w, added in the order of the tokens.  Threads divide the vocabulary, so the
+// result is bitwise the same for any number of threads.
 void EmbeddingGradient(int threads, std::span<const int32_t> tokens, const ConstMatrix& dy,
                        int64_t vocabulary, bool accumulate, float* dw);
 

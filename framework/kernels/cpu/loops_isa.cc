@@ -8,8 +8,7 @@ namespace {
 constexpr int kBlocks = 16;  // Philox blocks computed side by side
 constexpr int kWords = 4 * kBlocks;
 
-// Philox4x32-10 (core/random.h) on the counters block .. block + 15; word k of counter b is
-// words[4 * b + k].
+// Computes Philox4x32-10 (core/random.h) for the counters block to block + 15; word k of counter b is words[4 * b + k].
 void PhiloxBlocks(const DropoutSample& sample, uint64_t block, uint32_t* words) {
   uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
   for (int b = 0; b < kBlocks; ++b) {

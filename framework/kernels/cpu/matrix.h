@@ -1,9 +1,8 @@
-// Matrix: a view of floats in memory that somebody else owns, row after row, rows `stride` floats
-// apart.
+// Matrix: a non-owning view of a row-major float matrix, whose rows are `stride` floats apart.
 //
-// A tensor [N, T, W] is a matrix of N T rows; `Every` sees one of its steps, `Columns` a part of
-// each row.  Plain numbers: sources that end in _isa.cc read the fields and call none of its
-// functions, which are compiled for the baseline.
+// A tensor [N, T, W] is a matrix of N T rows; `Every` views one of its T steps, `Columns` a part of each row.  The
+// fields are public because sources that end in _isa.cc must read them directly: the member functions are compiled
+// for the baseline instruction set.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ struct MatrixView {
   int64_t columns = 0;
   int64_t stride = 0;
 
-  // Row after row without a gap.
+  // Returns a matrix whose rows follow each other without a gap.
   static MatrixView Dense(Float* data, int64_t rows, int64_t columns) {
     return {data, rows, columns, columns};
   }
@@ -29,7 +28,7 @@ struct MatrixView {
   MatrixView Columns(int64_t first, int64_t count) const {
     return {data + first, rows, count, stride};
   }
-  // Rows first, first + step, first + 2 step, ...: `count` of them.
+  // Returns the `count` rows first, first + step, first + 2 step, ...
   MatrixView Every(int64_t step, int64_t first, int64_t count) const {
     return {Row(first), count, columns, step * stride};
   }

@@ -16,7 +16,7 @@ namespace dtrain {
 namespace {
 
 #if defined(__x86_64__)
-// AMX is reported (leaf 7, EDX bit 24: amx_tile) and its palette is not (leaf 0x1D, subleaf 1).
+// Returns true if CPUID reports AMX (leaf 7, EDX bit 24: amx_tile) but not its tile palette (leaf 0x1D, subleaf 1).
 bool AmxIsHalfHidden() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d >> 24 & 1) == 0) return false;
@@ -26,7 +26,8 @@ bool AmxIsHalfHidden() {
 bool AmxIsHalfHidden() { return false; }
 #endif
 
-// A smaller set that the user asked for stays.
+// Limits oneDNN to AVX-512 if AMX is half hidden, unless an environment variable already sets a limit without AMX.
+// Returns true if it set the limit.
 bool LimitInstructionSet() {
   if (!AmxIsHalfHidden()) return false;
   for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
@@ -98,7 +99,8 @@ void Multiply(const Gemm& g) {
   DT_CHECK(depth == (g.trans_b ? g.b.columns : g.b.rows)) << depth;
   DT_CHECK(g.c.rows == (g.trans_a ? g.a.columns : g.a.rows)) << g.c.rows;
   DT_CHECK(g.c.columns == (g.trans_b ? g.b.rows : g.b.columns)) << g.c.columns;
-  // Its code is made at the first call, and oneDNN 2.6 reads address 0 where it gets no memory for it.
+  // oneDNN generates the code of dnnl_sgemm at the first call, and version 2.6 dereferences null if that allocation
+  // fails, so check first that memory is available.
   [[maybe_unused]] static const bool asked = (RequireMemory(size_t{16} << 20), true);
   const dnnl_status_t status = dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.c.rows,
                                           g.c.columns, depth, 1.0f, g.a.data, g.a.stride, g.b.data,

@@ -1,9 +1,9 @@
-// The little of oneDNN that is shared: one engine, one stream a thread, and primitives that run
-// without allocating.  Includes oneDNN's headers, so only .cc files of kernels include this one.
+// Shared access to oneDNN: one engine, one stream per thread, and primitives that run without allocating.  Includes
+// oneDNN's headers, so only .cc files of kernels include this one.
 //
 // oneDNN 2.6 dies with SIGILL in its AMX kernels on virtual machines that report AMX but hide the
-// CPUID leaf that describes its tiles (0x1D).  There this file caps oneDNN at AVX-512 before main,
-// because the cap has no effect after the first primitive.
+// CPUID leaf that describes its tiles (0x1D).  On such machines onednn.cc limits oneDNN to AVX-512 before main starts,
+// because the limit has no effect after the first primitive is created.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -15,13 +15,13 @@ namespace dtrain {
 
 const dnnl::engine& OneDnnEngine();
 
-// The shape [N, C, H, W] in `format` (plain or channels_last); any rank when plain.
+// Returns the descriptor of an fp32 tensor in `format`: plain (any rank) or channels_last ([N, C, H, W] only).
 dnnl::memory::desc OneDnnDesc(const Shape& shape, Format format);
-// The same shape in a format that oneDNN may choose.
+// Returns a descriptor of the shape that lets oneDNN choose the format.
 dnnl::memory::desc OneDnnAnyDesc(const Shape& shape);
 
-// A primitive with its arguments bound by place; Run() takes one address for each, also for an
-// empty one, which is left out of the call.
+// A primitive whose arguments are bound by position.  Run() takes one address per argument, also for one of size 0,
+// which it does not pass on to oneDNN.
 class OneDnnOp {
  public:
   struct Argument {

@@ -1,13 +1,12 @@
-// Matrix products whose rows do not depend on each other: C [m, n] = A [m, k] B, with B laid out
-// once (packed) for any number of products.
+// Matrix products C [m, n] = A [m, k] B [k, n] whose rows do not depend on each other.  B is packed once, for any
+// number of products.
 //
-// Every element of C is one fixed chain of additions in the order of k, whatever m, the threads and
-// the rows beside it, so that a sample has the same bits in any batch (the contract of kernel.h,
-// which dnnl_sgemm does not keep).  Packing pays where B is used often (the weights of a recurrent
-// layer) or m is large.
+// Every element of C is one fixed chain of additions in the order of k, independent of m, of the threads and of the
+// other rows.  So a sample's result is bitwise the same in any batch, as kernel.h requires; dnnl_sgemm does not
+// guarantee that.  Packing pays off if B is used often (the weights of a recurrent layer) or m is large.
 //
-// Packed: panels of kPanel columns, panel p holding B[0 .. k)[p * kPanel ..) row after row; columns
-// beyond n are 0.
+// The packed form is a sequence of panels of kPanel columns; panel p holds rows 0 to k - 1 of the columns of B from
+// p * kPanel on, row-major.  Columns beyond n are 0.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +21,10 @@ inline constexpr int64_t kPanel = 48;
 inline constexpr int64_t PanelsOf(int64_t n) { return (n + kPanel - 1) / kPanel; }
 inline constexpr int64_t PackedFloats(int64_t n, int64_t k) { return PanelsOf(n) * kPanel * k; }
 
-// Rows [k_begin, k_begin + count) of the packed B [k, n], from
-//   weights as PyTorch has them, [n, count], so that C = A W^T
-//   `transposed`, W [count, n], so that C = A W
-// So B may be put together from several matrices, one call each.
+// The source of rows [k_begin, k_begin + count) of the packed B [k, n], one of
+//   W [n, count], PyTorch's layout, so that C = A W^T
+//   W [count, n] if `transposed`, so that C = A W
+// B may be assembled from several matrices, with one call of PackPanels for each.
 struct PackSource {
   ConstMatrix weights;
   bool transposed = false;
@@ -34,7 +33,7 @@ struct PackSource {
 
   int64_t n() const { return transposed ? weights.columns : weights.rows; }
 
-  // A matrix that is all of B.
+  // Returns the source for a matrix that is the whole of B.
   static PackSource Whole(const ConstMatrix& weights) { return {weights, false, weights.columns}; }
   static PackSource WholeTransposed(const ConstMatrix& weights) {
     return {weights, true, weights.rows};
@@ -53,12 +52,12 @@ struct PackedProduct {
   bool add = false;     // C += instead of C =
 };
 
-// Columns of panels [panel_begin, panel_end).
+// Computes the columns of C that belong to panels [panel_begin, panel_end).
 DTRAIN_ISA_DECLARE(void, MultiplyPacked,
                    (const PackedProduct& product, int64_t panel_begin, int64_t panel_end))
 
-// C [m, n] = A B, or += if `add`, by dnnl_sgemm (onednn.cc) with the threads of the OpenMP team:
-// for sums that may be cut up anyway (over the batch).
+// C [m, n] = A B, or += if `add`, computed by dnnl_sgemm (onednn.cc) with the threads of the OpenMP team.  The order of
+// additions is dnnl_sgemm's, so use it only where it does not matter, as in sums over the batch.
 struct Gemm {
   ConstMatrix a;  // [m, k]; [k, m] when trans_a
   ConstMatrix b;  // [k, n]; [n, k] when trans_b
@@ -69,7 +68,7 @@ struct Gemm {
 };
 void Multiply(const Gemm& gemm);
 
-// The gradient of the weights of y = W x: dw = (or +=, if `add`) the sum over rows of dy^T x.
+// Computes the weight gradient of y = W x: dw = (or += if `add`) dy^T x, a sum over the rows.
 void WeightGradient(const ConstMatrix& dy, const ConstMatrix& x, bool add, const Matrix& dw);
 
 }  // namespace dtrain

@@ -12,12 +12,12 @@ constexpr int kRows = 8, kWide = 3;
 constexpr int kRows = 6, kWide = 2;
 #endif
 
-// A longer sum is a sum of sums, and many rows are taken in blocks: a block of A stays in the
-// second level cache while the slabs of all panels pass by.
+// A sum of more than kDepth terms is computed as a sum of partial sums (slabs), and rows are processed in blocks of
+// kRowBlock, so that a block of A stays in the level 2 cache while it is multiplied by a slab of every panel.
 constexpr int64_t kDepth = 512;
 constexpr int64_t kRowBlock = 512;
 
-// One slab of the depth.
+// A range of the k terms of each sum; `first` and `last` mark the slab at either end.
 struct Slab {
   int64_t begin, end;
   bool first, last;
@@ -39,7 +39,8 @@ DTRAIN_INLINE void SumTile(const float* a, int64_t a_stride, const float* b, int
   }
 }
 
-// What is in C already: of earlier slabs, or of the caller.
+// Returns `sum` plus what C holds already, from earlier slabs or (if `add`) from the caller, plus the bias after the
+// last slab.
 DTRAIN_INLINE Vec Joined(const PackedProduct& p, const Slab& slab, const float* c,
                          const float* bias, Vec sum) {
   if (!slab.first || p.add) sum = Load(c) + sum;
@@ -60,7 +61,7 @@ DTRAIN_INLINE void StoreTile(const PackedProduct& p, const Slab& slab, int64_t r
   }
 }
 
-// The same where the tile reaches beyond column n: through a copy.
+// Does the same as StoreTile for a tile that reaches beyond column n, through a copy of the row.
 template <int kCount>
 DTRAIN_INLINE void StoreEdge(const PackedProduct& p, const Slab& slab, int64_t row, int64_t column,
                              const Vec (&sum)[kCount][kWide]) {
@@ -99,7 +100,7 @@ void Tiles(const PackedProduct& p, const Slab& slab, const float* b, int64_t row
   if (row < row_end) Tile<1, kEdge>(p, slab, b, row, column);
 }
 
-// Rows [row_begin, row_end) by one panel, one slab.
+// Multiplies rows [row_begin, row_end) of A by one slab of one panel.
 void Strip(const PackedProduct& p, const Slab& slab, int64_t row_begin, int64_t row_end,
            int64_t panel) {
   const float* packed = p.packed + (panel * p.a.columns + slab.begin) * kPanel;

@@ -100,7 +100,7 @@ class RecurrentKernel : public Kernel {
     dcarry_ = backward_.Take(batch_ * hidden_);
   }
 
-  // ---- where things are; rows are by (n, t) where nothing else is said
+  // ---- places of the data; a matrix has a row for each (n, t) unless stated otherwise
   Matrix All(float* data, int64_t columns) const {
     return Matrix::Dense(data, batch_ * steps_, columns);
   }
@@ -122,7 +122,7 @@ class RecurrentKernel : public Kernel {
   Matrix BelowOf(const KernelArgs& args, int64_t k) const {  // what layer k reads, not dropped
     return k == 0 ? All(args.inputs[0].f32(), features_) : OutputOf(args, k - 1);
   }
-  // Step t of some samples, a row each.
+  // Returns the matrix of step t, with a row for each of `samples`.
   Matrix StepOf(const Matrix& all, int64_t t, Range samples) const {
     return all.Every(steps_, samples.begin * steps_ + t, samples.size());
   }
@@ -179,7 +179,7 @@ class RecurrentKernel : public Kernel {
      0, PanelsOf(gates_));
   }
 
-  // The state half of step t of some samples, then the cell.
+  // Computes the state half of step t for samples `rows`, then the cell.
   void ForwardStep(const KernelArgs& args, int64_t k, int64_t d, int64_t t, bool first,
                    Range rows) const {
     float* const scratch = static_cast<float*>(args.scratch);
@@ -212,8 +212,8 @@ class RecurrentKernel : public Kernel {
     }
   }
 
-  // What a cell sees of its past; a backward direction enters a sentence through its padding, whose
-  // states and rows are the zeros it starts with.
+  // Returns the cell's view of the step and of the previous one.  The reverse direction reads a sentence's padding
+  // first; its states and rows are 0, so the sentence itself starts from zeros.
   CellStep StepAt(const KernelArgs& args, int64_t k, int64_t d, int64_t n, int64_t t, bool first,
                   const float* zeros) const {
     const int64_t at = n * steps_ + t, before = d == 0 ? at - 1 : at + 1;
@@ -222,7 +222,7 @@ class RecurrentKernel : public Kernel {
             first ? zeros : StatesOf(args, k, d).Row(before), hidden_};
   }
 
-  // ---- dropout between layers: on the output of layer k of sample n
+  // ---- dropout between layers, applied to the output of layer k for sample n
   void Drop(const KernelArgs& args, int64_t k, int64_t n, const float* from, float* to) const {
     const int64_t size = steps_ * width_;
     if (!Drops()) {
@@ -260,7 +260,7 @@ class RecurrentKernel : public Kernel {
     return packed_back_[static_cast<size_t>(Lane(k, d)) * parts_.size() + part];
   }
 
-  // One direction of one layer: gradients by the gates, then those of its parameters.
+  // Computes one direction of one layer: the gradients by the gates, then those of its parameters.
   void BackwardDirection(const KernelArgs& args, int64_t k, int64_t d) const {
     RunTeam(device_.threads, [&](int thread, int team) {
       const Range rows = SplitEvenly({0, batch_}, team, thread);
@@ -313,7 +313,7 @@ class RecurrentKernel : public Kernel {
     cell_->Backward(device_.isa, step, dstate, scratch + dcarry_ + n * hidden_);
   }
 
-  // dstate += what passes W_h.
+  // Adds the part of the gradient that passes through W_h to dstate.
   void StateGradients(const KernelArgs& args, int64_t k, int64_t d, int64_t t, Range rows) const {
     float* const scratch = static_cast<float*>(args.scratch);
     const Matrix dgates = StepOf(RowsOf(args, k, d), t, rows);
@@ -329,7 +329,7 @@ class RecurrentKernel : public Kernel {
     }
   }
 
-  // Of what layer k read, dropped output of the layer below or x.
+  // Computes the gradient by the input of layer k: x, or the output of layer k - 1 after dropout.
   void InputGradients(const KernelArgs& args, int64_t k, float* dx) const {
     const int64_t in = InputsOf(k);
     for (int64_t d = 0; d < directions_; ++d) {

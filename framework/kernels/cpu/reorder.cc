@@ -11,8 +11,8 @@ namespace {
 
 typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
 
-// Between sixteen samples of `features` numbers each and one block of [features][16] the step is a
-// transposition, whatever the axes behind the batch are.  Four by four keeps it in registers.
+// Converting sixteen samples of `features` numbers each to one block [features][16] is a transposition, independent of
+// the axes after the batch.  It is done in 4 x 4 tiles, which fit in registers.
 void Transpose4x4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
   Four row[4], pair[4];
   for (int i = 0; i < 4; ++i) row[i] = *reinterpret_cast<const Four*>(from + i * from_stride);
@@ -42,7 +42,7 @@ void Transpose(const float* from, int64_t from_stride, int64_t rows, int64_t col
   }
 }
 
-// Blocks of sixteen samples against samples in row-major order.
+// BlockSamples and UnblockSamples convert between samples in row-major order and blocks of sixteen samples.
 void BlockSamples(const float* from, const Shape& shape, int threads, float* to) {
   const int64_t features = shape.CountFrom(1), blocks = (shape[0] + kBatchBlock - 1) / kBatchBlock;
   ParallelFor(threads, blocks, [&](int64_t block) {
@@ -62,7 +62,7 @@ void UnblockSamples(const float* from, const Shape& shape, int threads, float* t
   });
 }
 
-// Each sample's matrix [rows, columns] turned.
+// Transposes each sample's matrix [rows, columns].
 void TurnSamples(const float* from, int64_t samples, int64_t rows, int64_t columns, int threads,
                  float* to) {
   ParallelFor(threads, samples, [&](int64_t n) {
@@ -71,8 +71,8 @@ void TurnSamples(const float* from, int64_t samples, int64_t rows, int64_t colum
   });
 }
 
-// Floats between neighbours along c and along the pixels (h, w together), and where sample n
-// starts.
+// The offset of sample n, and the distances between neighbours along the channels and along the pixels (h and w
+// together), in floats.
 struct Strides {
   int64_t sample, channel, pixel;
 };
@@ -86,7 +86,7 @@ Strides StridesOf(const Shape& shape, Format format, int64_t n) {
           kBatchBlock};
 }
 
-// Channels last against blocked: no net of ours has it in a hot place, so element by element.
+// Converts between channels_last and batch_blocked element by element; no model of this repository needs that often.
 void CopyElements(const Tensor& from, const Tensor& to, int threads) {
   if (to.format == Format::kBatchBlocked) {
     std::memset(to.data, 0, StoredCount(to.shape, to.format) * sizeof(float));

@@ -1,6 +1,6 @@
-// Kept from Forward to Backward: mean and 1 / deviation of each row.  Scratch: the gradients of weight and
-// bias [2 G K], or, where a channel has several pixels, {sum of dy, sum of dy (x - mean)} of each channel of
-// each row [rows, K, 2]; doubles.
+// Saved from Forward to Backward: the mean and 1 / deviation of each row.  The scratch memory holds doubles: the
+// gradients of weight and bias [2 G K], or, if a channel has several pixels, {sum of dy, sum of dy (x - mean)} of each
+// channel of each row [rows, K, 2].
 #include "framework/kernels/cpu/row_norm.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class RowNormKernel : public Kernel {
     });
   }
 
-  // The gradients of parameters first: dx may overwrite dy.
+  // The gradients of the parameters are computed first, because dx may overwrite dy.
   void Backward(const KernelArgs& args) override {
     if (has_planes()) {
       SumPlanes(args);
@@ -77,7 +77,7 @@ class RowNormKernel : public Kernel {
   static Row* Kept(const KernelArgs& args) { return static_cast<Row*>(args.saved); }
   static double* Scratch(const KernelArgs& args) { return static_cast<double*>(args.scratch); }
 
-  // Where the weights (0) or biases (1) of row r begin; null: there are none.
+  // Returns the address of the weights (param 0) or biases (param 1) of row r, or null if the layer is not affine.
   const float* ParamOf(const KernelArgs& args, size_t param, int64_t r) const {
     if (!layer_.affine()) return nullptr;
     return args.params[param].f32() + r % rows_.groups * rows_.channels;
@@ -91,7 +91,7 @@ class RowNormKernel : public Kernel {
     return {static_cast<float>(mean), static_cast<float>(1 / std::sqrt(variance + layer_.eps()))};
   }
 
-  // {sum of dy, sum of dy (x - mean)} of each channel of each row.
+  // Computes {sum of dy, sum of dy (x - mean)} of each channel of each row.
   void SumPlanes(const KernelArgs& args) const {
     auto* const sums = static_cast<NormSumPair*>(args.scratch);
     ParallelFor(threads_, rows_.rows, [&](int64_t r) {
@@ -117,7 +117,7 @@ class RowNormKernel : public Kernel {
     }
   }
 
-  // A thread has columns of its own, and adds up their rows.
+  // Computes the parameters' gradients; each thread adds up the rows of its own columns.
   void SumColumns(const KernelArgs& args) const {
     const int64_t columns = rows_.parameters();
     double *const weight = Scratch(args), *const bias = weight + columns;
@@ -177,7 +177,7 @@ class RowNormKernel : public Kernel {
     }
   }
 
-  // From the sums of d and of d (x - mean) over the row.
+  // Returns the factors of dx from `sums`, the sums of d and of d (x - mean) over the row.
   NormGradient GradientOf(const Row& row, const NormSumPair& sums) const {
     const double inverse = row.inverse, share = inverse / static_cast<double>(rows_.size());
     return {row.mean, row.inverse, static_cast<float>(share * sums.first),

@@ -1,6 +1,6 @@
-// The kernel of layer_norm and group_norm (nn/row_norm_layer.h) on the CPU: plain, for an offer of OfferPlain.
-// Sums are double; threads share out rows, and parameters where sums go over the batch, so that their
-// number changes no bit.
+// The CPU kernel of layer_norm and group_norm (nn/row_norm_layer.h).  Register it with OfferPlain: all tensors must be
+// row-major.  Sums are double.  Threads divide the rows, and the parameters in sums over the batch, so the result is
+// bitwise the same for any number of threads.
 #pragma once
 
 #include <memory>

@@ -5,7 +5,8 @@ namespace {
 
 constexpr int kPartial = 16;  // interleaved sums, added up pairwise
 
-// The sums of what `value(i)` gives; without a library's inline code, see device/cpu/simd.h.
+// Returns the sums of both members of value(i).  It calls no inline function of a library, because device/cpu/simd.h
+// forbids that here.
 template <class Value>
 NormSumPair Sum(int64_t count, const Value& value) {
   double first[kPartial] = {}, second[kPartial] = {};

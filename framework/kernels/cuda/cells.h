@@ -1,19 +1,18 @@
-// One step of a recurrent layer on the GPU: what lies between its matrix products, for all samples
-// at once.
+// One step of a recurrent layer on the GPU, for all samples at once: the elementwise work between its matrix products.
 //
 // A cell is a struct of numbers and two functions of one element of the state:
 //
 //   struct Cell {
-//     static constexpr int kGates, kRow;   // gates; numbers of an element that are kept for backward
-//     static constexpr int kCarry;         // which of these the next step reads (an LSTM's cell); -1
-//     static constexpr bool kSameGradients;   // by W_i x + b_i and by W_h h0 + b_h
+//     static constexpr int kGates, kRow;   // number of gates; floats per state element kept for backward
+//     static constexpr int kCarry;         // index of the kept float that the next step reads (an LSTM's cell), or -1
+//     static constexpr bool kSameGradients;   // gradients by W_i x + b_i and by W_h h0 + b_h are equal
 //
-//     // From x = W_i x + b_i and h = W_h h0 + b_h of each gate to the state; fills `row`.
+//     // Returns the state, from each gate's x = W_i x + b_i and h = W_h h0 + b_h; fills `row`.
 //     static DT_DEVICE float Forward(const float* x, const float* h, const CellPast& past,
 //                                    float* row);
-//     // state: the gradient by the state on entry, on return that part of the gradient by h0 that
-//     // does not pass W_h.  carry: by row[kCarry], on return by the one before.  dx, and dh unless
-//     // kSameGradients: by the gates.
+//     // state: on entry the gradient by the state, on return the part of the gradient by h0 that
+//     // does not pass through W_h.  carry: on entry the gradient by row[kCarry], on return by the
+//     // previous step's.  Writes the gradients by the gates to dx, and to dh unless kSameGradients.
 //     static DT_DEVICE void Backward(const float* row, const CellPast& past, float& state,
 //                                    float& carry, float* dx, float* dh);
 //   };
@@ -25,45 +24,45 @@
 
 namespace dtrain {
 
-// What an element of a state has of the step before; 0 at the start.
+// One element of the previous step's state and carry; both are 0 at the first step.
 struct CellPast {
   float state;
   float carry;
 };
 
-// The rows of one step, one a sample; those of a member lie its stride apart.
+// The rows of one step, one per sample.  Each pointer is to the first sample; the next samples follow at the distance
+// given by the stride.
 struct CellStep {
   int64_t samples = 0;
   int64_t hidden = 0;  // H
-  // [kRow H]: kept for backward.  On forward's entry the first kGates H are W_i x; backward makes
-  // their gradients of them.
+  // [kRow H], kept for backward.  When Forward begins, the first kGates H are W_i x; Backward overwrites them with
+  // their gradients.
   float* row = nullptr;
-  const float* row_before = nullptr;  // of the step before; null at the start
+  const float* row_before = nullptr;  // row of the previous step; null at the first step
   int64_t row_stride = 0;
   const float* state_before = nullptr;  // [H]; null: zeros
   int64_t before_stride = 0;
   float* state = nullptr;  // [H]
   int64_t state_stride = 0;
-  // Forward: W_h h0 [samples, kGates H], dense, null where h0 is 0; and the biases [kGates H].
+  // Read by Forward only: W_h h0 [samples, kGates H], dense, or null if h0 is 0; and the biases [kGates H].
   const float* from_state = nullptr;
   const float* bias_in = nullptr;
   const float* bias_state = nullptr;
-  // Samples of length <= t have ended: their rows and states are 0, and so are gradients.  Null:
-  // none has.
+  // Samples of length <= t have ended: their rows, states and gradients are 0.  Null if no sample has ended.
   const int32_t* lengths = nullptr;
   int64_t t = 0;
 };
 
-// What backward has besides.
+// The additional arguments of the backward pass.
 struct CellGradients {
-  const float* dy = nullptr;  // [H], dy_stride apart: the gradient by this step's output
+  const float* dy = nullptr;  // [H], dy_stride apart: gradient by this step's output
   int64_t dy_stride = 0;
-  float* dstate = nullptr;  // [samples, H], dense: from the step behind; to the step before
-  float* dcarry = nullptr;  // likewise; null where the cell has no carry
-  // [kGates H], from_state_stride apart: gradients by W_h h0 + b_h; null where kSameGradients.
+  float* dstate = nullptr;  // [samples, H], dense: in from the following step, out to the previous
+  float* dcarry = nullptr;  // likewise; null if the cell has no carry
+  // [kGates H], from_state_stride apart: receives the gradients by W_h h0 + b_h; null if kSameGradients.
   float* from_state = nullptr;
   int64_t from_state_stride = 0;
-  float* before = nullptr;  // [H], before_stride apart: gets the state before, for dW_h
+  float* before = nullptr;  // [H], before_stride apart: receives h0, for dW_h
   int64_t before_stride = 0;
 };
 
@@ -77,7 +76,7 @@ DT_DEVICE CellPast PastOf(const CellStep& s, int64_t n, int64_t j) {
   return past;
 }
 
-// Element j of sample n.
+// Computes element j of sample n.
 template <class Cell>
 DT_DEVICE void ForwardCell(const CellStep& s, int64_t n, int64_t j) {
   const int64_t H = s.hidden;
@@ -135,8 +134,8 @@ void BackwardCells(CudaQueue& queue, const CellStep& step, const CellGradients& 
 
 inline DT_DEVICE float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-// The GRU's, which the layer gru and the attention's decoder share; gates r, z, n (see layers/gru).
-// Kept: r, z, n and W_hn h0 + b_hn.
+// The GRU's cell, shared by the layers gru and attention_decoder.  The gates are r, z, n (equations in
+// kernels/cpu/loops.h); a row keeps r, z, n and W_hn h0 + b_hn.
 struct GruCell {
   static constexpr int kGates = 3, kRow = 4, kCarry = -1;
   static constexpr bool kSameGradients = false;

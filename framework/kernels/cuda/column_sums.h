@@ -1,5 +1,4 @@
-// Sums over the rows of a matrix whose elements are computed as they are read, for sources with
-// kernels of their own.
+// Column sums of a matrix whose elements are computed on the fly by a device lambda.
 //
 //   SumColumns(queue, sums, partial,
 //              [=] DT_DEVICE(int64_t row, int64_t column) -> double { return ...; },
@@ -11,7 +10,7 @@
 
 namespace dtrain {
 
-// Two sums that are taken together.
+// Two sums that are computed together.
 struct SumPair {
   double first, second;
 
@@ -20,8 +19,8 @@ struct SumPair {
   }
 };
 
-// done(column, value(0, column) + value(1, column) + ...) for every column.  T{} is the sum of
-// nothing; `partial` is memory for sums.partial_sums() of them.
+// Calls done(column, value(0, column) + value(1, column) + ...) for every column.  T{} must be the neutral element of
+// the addition; `partial` is scratch memory for sums.partial_sums() values of T.
 template <class T, class Value, class Done>
 void SumColumns(CudaQueue& queue, const ColumnSums& sums, T* partial, Value value, Done done) {
   const int64_t rows = sums.rows(), columns = sums.columns(), slices = sums.slices();

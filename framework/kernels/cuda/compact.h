@@ -1,6 +1,6 @@
-// Which indices of a range are wanted, in order, on the GPU, for the CUDA module's sources that nvcc
-// compiles: CUB's selection.  Where the compiler is not nvcc it is done in the stream's order on the
-// host, as loops.h does.
+// Stream compaction on the GPU by CUB's DeviceSelect: lists the indices for which a predicate holds, in ascending
+// order.  If the compiler is not nvcc (tests without a GPU), the host does the same work in the stream's order, as in
+// loops.h.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace dtrain {
 
 #ifdef __CUDACC__
 
-// Scratch that Compact wants for so many indices.
+// Returns the scratch memory, in bytes, that Compact needs for `count` indices.
 template <class Wanted>
 size_t CompactScratchBytes(int count, Wanted wanted) {
   int32_t* const none = nullptr;
@@ -28,7 +28,8 @@ size_t CompactScratchBytes(int count, Wanted wanted) {
   return bytes;
 }
 
-// kept = those of 0 <= i < count with wanted(i), ascending, and how many there are; room for `count`.
+// Writes the indices i in [0, count) with wanted(i) to `kept`, ascending, and their number to *kept_count.  `kept` must
+// have room for `count` indices.
 template <class Wanted>
 void Compact(CudaQueue& queue, int count, Wanted wanted, int32_t* kept, int32_t* kept_count,
              void* scratch, size_t bytes) {

@@ -1,7 +1,8 @@
-// What selections ask of values in the GPU's memory (framework/compress/device_values.h).
+// The GPU's version of DeviceValues: the passes over values in its memory that top-k selections need
+// (framework/compress/device_values.h).
 //
-// Answers come through one block of pinned memory, so that each is one copy and one wait.  It is compiled
-// without fused multiply-add (tools/cmake/DtrainCuda.cmake), so that residuals are the CPU's.
+// Results are copied to one block of pinned memory, so that each call costs one copy and one wait.  The file is
+// compiled without fused multiply-add (tools/cmake/DtrainCuda.cmake), so that residuals are bitwise equal to the CPU's.
 #include <algorithm>
 #include <vector>
 
@@ -15,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kRow = 4096;  // of sums: values that a block adds up first
+constexpr int64_t kRow = 4096;  // values that one block adds up
 
 struct Reaches {
   const float* values;
@@ -23,7 +24,7 @@ struct Reaches {
   DT_DEVICE bool operator()(int32_t i) const { return Magnitude(values[i]) >= least; }
 };
 
-// What Moments adds up.
+// The sums that Moments computes.
 struct Sums {
   double sum, squares, magnitudes;
   uint32_t largest;
@@ -53,7 +54,7 @@ void AddUp(CudaQueue& queue, const float* values, int64_t n, Sums* rows, Sums* t
 
 void LookForBad(CudaQueue& queue, const float* values, int64_t n, uint32_t* bad) {
   ForEach(queue, n, [=] DT_DEVICE(int64_t i) {
-    if (NotFinite(values[i])) *bad = 1;  // whoever is last writes the same
+    if (NotFinite(values[i])) *bad = 1;  // all threads write the same value
   });
 }
 
@@ -62,7 +63,7 @@ void TakeRuns(CudaQueue& queue, const float* values, const int64_t* begins, int6
   ForEach(queue, count, [=] DT_DEVICE(int64_t i) { taken[i] = values[begins[i / run] + i % run]; });
 }
 
-// The first `most` of what was found, or as many as there are.
+// Copies the places and values of the first `most` entries found, or of all if there are fewer.
 void TakeFound(CudaQueue& queue, const float* values, const int32_t* found,
                const int32_t* found_count, int64_t most, int32_t* places, float* taken) {
   ForEach(queue, most, [=] DT_DEVICE(int64_t i) {
@@ -192,7 +193,7 @@ class CudaValues : public DeviceValues {
   }
 
  private:
-  // How many were found; the places of the first `most`, and their values.
+  // Fetches one array: the number of entries found, then the places of the first `most`, then their values.
   const int32_t* FetchFound(const int32_t* found, const int32_t* found_count, int64_t most) {
     auto* const answer = Room<int32_t>(answer_, 1 + 2 * most);
     queue_.Copy(answer, found_count, sizeof(int32_t));
@@ -204,7 +205,7 @@ class CudaValues : public DeviceValues {
   template <class T>
   T* Room(Buffer& buffer, int64_t count) {
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-    // To allocate holds up all queues, and counts differ a little from step to step.
+    // Grow by at least half: an allocation stalls all queues, and counts vary a little from step to step.
     if (buffer.bytes() < bytes) {
       buffer = Buffer(device_, std::max(bytes, buffer.bytes() + buffer.bytes() / 2));
     }

@@ -1,5 +1,5 @@
-// The kernel of losses that are a mean over a sample's elements (nn/element_loss.h) on the GPU.  The layer
-// brings its term (kernels/cpu/element_loss.h).
+// The GPU kernel of losses that are the mean of a term over a sample's elements (nn/element_loss.h).  The layer
+// defines the term (kernels/cpu/element_loss.h).
 #pragma once
 
 #include "framework/kernels/cuda/loops.h"
@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// For an offer of OfferPlain.
+// Register it with OfferPlain: all tensors must be row-major.
 template <class Term>
 class ElementLossCuda : public Kernel {
  public:

@@ -1,9 +1,9 @@
-// The kernel of layers that are a function of each element (relu, gelu) on the GPU: in whatever
-// format the input has, in place where the net likes.  The layer's folder brings two functions of an
-// element, with what they need of the layer's keys:
+// The GPU kernel of layers that apply one function to each element (relu, gelu).  It runs in whatever format the input
+// has, and in place where the net allows it.  The layer's folder supplies the two functions of an element; the struct
+// holds the layer's settings that they need:
 //
 //   struct Function {
-//     static constexpr bool kKeepsInput = false;    // what Backward is given: y, or with true x
+//     static constexpr bool kKeepsInput = false;    // Backward's `kept` is x if true, else y
 //     DT_DEVICE float Forward(float x) const;
 //     DT_DEVICE float Backward(float kept, float dy) const;
 //   };

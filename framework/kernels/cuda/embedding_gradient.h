@@ -1,8 +1,7 @@
-// The gradient of an embedding on the GPU: for layers that look vectors up.
+// The gradient of an embedding on the GPU, for layers that look up vectors by token.
 //
-// Tokens are sorted together with their places, so that each number of the gradient is added up by
-// one thread, in the order of the tokens: no atomics, the same bits at every run, and those of the
-// CPU.
+// Tokens are sorted together with their positions, so that one thread adds up each element of the gradient in the
+// order of the tokens.  No atomics are used; the result is bitwise the same in every run, and equal to the CPU's.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +15,21 @@ namespace dtrain {
 
 class EmbeddingGradientCuda {
  public:
-  // Of `tokens` tokens of a vocabulary whose vectors have `size` numbers.
+  // Prepares the gradient for `tokens` tokens; each vector of the vocabulary has `size` floats.
   EmbeddingGradientCuda(int64_t tokens, int64_t vocabulary, int64_t size);
 
   size_t scratch_bytes() const { return room_.bytes() + sort_bytes_; }
 
-  // Row w of dw [vocabulary, size] = (or +=, if `accumulate`) the sum of the rows of dy
-  // [tokens, size] whose token is w.  Rows of what is no token are left out.
+  // Row w of dw [vocabulary, size] = (or += if `accumulate`) the sum of the rows of dy [tokens, size] whose token is w.
+  // Rows whose token is outside [0, vocabulary) are left out.  `scratch` must have scratch_bytes().
   void Write(CudaQueue& queue, const int32_t* tokens, const DeviceMatrix& dy, bool accumulate,
              float* dw, void* scratch) const;
 
  private:
   const int64_t tokens_, vocabulary_, size_;
-  FloatRoom room_;  // of what lies in scratch, in words of four bytes; behind it the sort's
+  FloatRoom room_;  // offsets in scratch, in 4-byte words; CUB's scratch follows
   const int64_t keys_, places_, sorted_keys_, sorted_places_;
-  const int bits_;  // of a key
+  const int bits_;  // significant bits of a key
   const size_t sort_bytes_;
 };
 

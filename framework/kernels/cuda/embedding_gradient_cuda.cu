@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-// What is no token gets the key behind all of them.
+// Tokens outside the vocabulary get the key `vocabulary`, which sorts last.
 void WritePairs(CudaQueue& queue, const int32_t* tokens, int64_t count, int64_t vocabulary,
                 uint32_t* keys, int32_t* places) {
   ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
@@ -17,7 +17,7 @@ void WritePairs(CudaQueue& queue, const int32_t* tokens, int64_t count, int64_t 
   });
 }
 
-// Where a key stands first, its whole run is added up.
+// The thread at the first position of a key adds up the key's whole run; threads at other positions do nothing.
 void AddRuns(CudaQueue& queue, const PairsToSort& pairs, const DeviceMatrix& dy, int64_t vocabulary,
              bool accumulate, float* dw) {
   const uint32_t* const keys = pairs.sorted_keys;
@@ -28,7 +28,7 @@ void AddRuns(CudaQueue& queue, const PairsToSort& pairs, const DeviceMatrix& dy,
     const int64_t first = i / size, j = i % size;
     const uint32_t key = keys[first];
     if (key == vocabulary || (first > 0 && keys[first - 1] == key)) return;
-    // The run's end first: loads of a loop that is counted need not wait for each other.
+    // Find the end of the run first: in a loop with a known count, loads need not wait for each other.
     int64_t end = first + 1;
     for (int64_t behind = count; end < behind;) {
       const int64_t middle = (end + behind) / 2;

@@ -1,5 +1,5 @@
-// What kernels of images on the GPU have in common.  Their images are channels last: rows of
-// channels, one for each pixel.
+// Helpers shared by the GPU's image kernels.  Their images are channels last: a matrix with a row for each pixel and a
+// column for each channel.
 #pragma once
 
 #include <algorithm>
@@ -10,28 +10,27 @@
 
 namespace dtrain {
 
-// The format that kernels of images want.  An image of one channel is the same memory in both, and
-// plain is what others have it in.
+// Returns the format that image kernels use: channels last for [N, C, H, W], else plain.  With one channel both have
+// the same memory layout, so plain is chosen, which needs no reordering.
 inline Format ImageFormat(const Shape& image) {
   return image.rank() == 4 && image[1] != 1 ? Format::kChannelsLast : Format::kPlain;
 }
 
-// One such image in, one out.
+// Returns the offer of a kernel with one input image and one output image in that format.
 inline KernelOffer OfferImage(const KernelRequest& request) {
   return {{ImageFormat(request.inputs[0])}, {ImageFormat(request.outputs[0])}};
 }
 
-// to = (or += with `add`) from, both [N, C, H, W] and one of them plain, one channels last.
+// to = (or += if `add`) from.  Both are [N, C, H, W]; one must be plain, the other channels last.
 void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add = false);
 
-// Numbers of fp32 as bf16, to nearest even; and back.
+// Convert `count` numbers from fp32 to bf16, rounding to nearest even, and back.
 void RoundToBf16(CudaQueue& queue, int64_t count, const float* from, void* to);
 void WidenBf16(CudaQueue& queue, int64_t count, const void* from, float* to);
 
-// How the rows of a matrix are added up, column by column (SumColumns in column_sums.h).  Two passes:
-// threads that are neighbours add up columns that are neighbours, each every slices()-th row, so
-// that all of them together read the matrix as it lies in memory; then a sum over the slices.  The
-// order is one of the shape alone.
+// How SumColumns (column_sums.h) adds up the rows of a matrix, in two passes.  In the first, adjacent threads add up
+// adjacent columns, each thread every slices()-th row, so that reads are coalesced.  The second adds up the slices.
+// The order of additions depends only on the shape.
 class ColumnSums {
  public:
   ColumnSums(int64_t rows, int64_t columns)
@@ -43,17 +42,17 @@ class ColumnSums {
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   int64_t slices() const { return slices_; }
-  // Sums of a slice and column, which want memory.
+  // Returns the number of partial sums, one per slice and column, for which the caller provides memory.
   int64_t partial_sums() const { return slices_ * columns_; }
 
  private:
-  static constexpr int64_t kThreads = 64 * 1024;  // that the first pass keeps busy
+  static constexpr int64_t kThreads = 64 * 1024;  // threads that the first pass should have
   static constexpr int64_t kSliceRowsMin = 16;
 
   int64_t rows_, columns_, slices_;
 };
 
-// sum = (or += with `accumulate`) the rows of x, added in double; `partial` is for partial_sums().
+// sum = (or += if `accumulate`) the sum of the rows of x, added in double.  `partial` has room for partial_sums().
 void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const float* x, double* partial,
                  bool accumulate, float* sum);
 

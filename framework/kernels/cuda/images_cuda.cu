@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-// Element i in the order of `to` is which one in the order of `from`?
+// Each thread finds the element of `from` that belongs at position i of `to`.
 void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add) {
   const float* const x = from.f32();
   float* const y = to.f32();

@@ -1,4 +1,4 @@
-// What programs insert between layers (nn/kernel.h), on the GPU.
+// The GPU's versions of the kernels that programs insert between layers (nn/kernel.h).
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -18,7 +18,7 @@ void AddInto(CudaQueue& queue, int64_t count, const float* x, float* sum) {
   ForEach(queue, count, [=] DT_DEVICE(int64_t i) { sum[i] += x[i]; });
 }
 
-// One by one, as the contract says; [N] is a few hundred numbers.
+// One thread adds the numbers one by one, since nn/kernel.h fixes the order; [N] is a few hundred numbers.
 void AddToSum(CudaQueue& queue, int64_t count, const float* x, double* sum) {
   ForEach(queue, 1, [=] DT_DEVICE(int64_t) {
     double total = *sum;

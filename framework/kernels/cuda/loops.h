@@ -1,12 +1,12 @@
 // Loops on the GPU, for the CUDA module's sources.
 //
-// Every kernel of our own is one of these, given what it does for one element, as a lambda that
+// Every kernel that is not a library's is one of these loops, with a device lambda for the work on one element, which
 // captures by value:
 //
 //   ForEach(queue, n, [=] DT_DEVICE(int64_t i) { y[i] = x[i] > 0 ? x[i] : 0; });
 //
-// A function that holds such a lambda is free or public: nvcc allows no other.  Where the compiler is
-// not nvcc the same loops run in the stream's order on the host, for tests on a machine without a GPU
+// A function that contains such a lambda must be a free function or a public member: nvcc allows no other.  If the
+// compiler is not nvcc, the host runs the same loops in the stream's order, for tests on a machine without a GPU
 // (tests/cuda/standin).
 #pragma once
 
@@ -21,7 +21,7 @@ namespace dtrain {
 
 namespace loops {
 
-constexpr int kThreads = 256;  // of a block
+constexpr int kThreads = 256;  // threads per block
 constexpr int64_t kMaxBlocks = 65535;
 
 template <class F>
@@ -30,7 +30,7 @@ __global__ void EachElement(int64_t count, F f) {
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) f(i);
 }
 
-// A block a row: partial results of the threads, then a tree over them.
+// One block reduces one row: each thread computes a partial result, then a tree joins them.
 template <class T, class Value, class Join, class Done>
 __global__ void EachRow(int64_t rows, int64_t columns, T start, Value value, Join join, Done done) {
   __shared__ T partial[kThreads];
@@ -56,7 +56,7 @@ inline unsigned Blocks(int64_t wanted) {
 
 }  // namespace loops
 
-// f(i) for 0 <= i < count, in any order.
+// Calls f(i) for 0 <= i < count, in any order.
 template <class F>
 void ForEach(CudaQueue& queue, int64_t count, F f) {
   if (count == 0) return;
@@ -65,9 +65,9 @@ void ForEach(CudaQueue& queue, int64_t count, F f) {
   CheckCall(cudaGetLastError(), "a kernel's launch");
 }
 
-// done(row, value(row, 0) joined with value(row, 1), ...) for every row.  `join` is associative and
-// commutative, `start` its neutral element; the order of joining is fixed, so that equal numbers give
-// equal bits.
+// Calls done(row, result) for every row, where result is value(row, 0) joined with value(row, 1), ...  `join` must be
+// associative and commutative, and `start` its neutral element.  The order of joining is fixed, so equal inputs give
+// bitwise equal results.
 template <class T, class Value, class Join, class Done>
 void ForEachRow(CudaQueue& queue, int64_t rows, int64_t columns, T start, Value value, Join join,
                 Done done) {
@@ -81,7 +81,7 @@ void ForEachRow(CudaQueue& queue, int64_t rows, int64_t columns, T start, Value 
 
 namespace loops {
 
-// Runs `work` when the stream comes to it.
+// Enqueues `work` in the stream, to be run by the host.
 template <class Work>
 void InStream(CudaQueue& queue, Work work) {
   const auto run = [](void* held) {

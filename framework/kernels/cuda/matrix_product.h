@@ -1,4 +1,4 @@
-// Products of row-major matrices on the GPU, by cuBLAS.
+// Products of row-major matrices on the GPU, computed by cuBLAS.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Rows of `columns` numbers, `stride` apart (>= columns).
+// A non-owning view of a row-major matrix in the GPU's memory; rows are `stride` (>= columns) floats apart.
 struct DeviceMatrix {
   float* data = nullptr;
   int64_t rows = 0;
@@ -24,13 +24,15 @@ struct DeviceMatrix {
   DeviceMatrix Columns(int64_t first, int64_t count) const {
     return {data + first, rows, count, stride};
   }
-  // Rows first, first + step, first + 2 step, ...: of a tensor [N, T, W] the step `first` of T.
+  // Returns the `count` rows first, first + step, first + 2 step, ...  With step = T this is step `first` of a tensor
+  // [N, T, W].
   DeviceMatrix Every(int64_t step, int64_t first, int64_t count) const {
     return {data + first * stride, count, columns, step * stride};
   }
 };
 
-// c = op(a) op(b), or c += with `add`; op transposes where asked.  The sizes must fit.
+// c = op(a) op(b), or c += if `add`; op transposes if transpose_a or transpose_b is set.  The sizes must fit
+// (DT_CHECK).
 struct ProductOptions {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -39,12 +41,12 @@ struct ProductOptions {
 void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& c,
               const ProductOptions& options = {});
 
-// Matrices of one size, their beginnings `apart` numbers from each other.
+// Matrices of equal size; each begins `apart` floats after the previous one.
 struct DeviceMatrices {
   DeviceMatrix first;
   int64_t apart = 0;
 };
-// The product of `count` pairs.
+// Computes `count` products, each of the next matrices of a, b and c.
 void MultiplyEach(CudaQueue& queue, int64_t count, const DeviceMatrices& a, const DeviceMatrices& b,
                   const DeviceMatrices& c, const ProductOptions& options = {});
 

@@ -6,8 +6,8 @@
 namespace dtrain {
 namespace {
 
-// What cuBLAS is told.  It is column-major: to it a row-major matrix is its transpose, so it computes
-// c^T = op(b)^T op(a)^T.
+// The arguments for cuBLAS. It is column-major and reads a row-major matrix as its transpose, so it is called to
+// compute c^T = op(b)^T op(a)^T.
 struct BlasProduct {
   BlasProduct(const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& c,
               const ProductOptions& options)
@@ -33,7 +33,7 @@ struct BlasProduct {
 
 int Leading(const DeviceMatrix& matrix) { return static_cast<int>(matrix.stride); }
 
-// A factor as cuBLAS reads it, of `count` products.
+// One factor of `count` products as cuBLAS reads it: each matrix begins `apart` numbers after the previous one.
 struct Factor {
   const void* data;
   cudaDataType type = CUDA_R_32F;
@@ -41,22 +41,22 @@ struct Factor {
   int64_t apart;
 };
 
-// With bf16 rounded here: to leave it to cuBLAS (FAST_16BF) allows it to round, or to take fp32 or TF32,
-// as it likes.
+// Rounds the factor to bf16 if that is the precision. cuBLAS's own mode (FAST_16BF) would only allow it to round; it
+// might choose fp32 or TF32 instead.
 Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrices& matrices) {
   const DeviceMatrix& matrix = matrices.first;
   if (queue.precision() != Precision::kBf16) {
     return {matrix.data, CUDA_R_32F, Leading(matrix), matrices.apart};
   }
   const int64_t stride =
-      (matrix.columns + 7) / 8 * 8;  // rows of 16 bytes, as tensor cores like them
+      (matrix.columns + 7) / 8 * 8;  // rows are multiples of 16 bytes for tensor cores
   const int64_t apart = matrix.rows * stride;
   void* const room = queue.FactorRoom(number, static_cast<size_t>(count * apart) * 2);
   RoundRowsToBf16(queue, count, matrices, stride, room);
   return {room, CUDA_R_16BF, static_cast<int>(stride), apart};
 }
 
-// TF32 is an allowance: cuBLAS takes fp32 where it thinks that faster.
+// TF32 is only allowed, not required: cuBLAS uses fp32 where it expects that to be faster.
 cublasComputeType_t ComputeTypeOf(Precision precision) {
   return precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }

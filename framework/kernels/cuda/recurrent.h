@@ -1,12 +1,11 @@
-// The kernel of the recurrent layers on the GPU: everything but the cell itself (cells.h), which the
-// layer's folder brings.
+// The GPU kernel of the recurrent layers, except for the cell itself (cells.h), which the layer's folder supplies.
 //
-// Forward: the input half of all steps is one product, the state half one product a step, the rest
-// of a step one pass.  Backward: likewise what the state carries, then the gradients of the weights
-// as one product over all steps.
+// Forward computes the input half of all steps in one product; each step then takes one product for the state half and
+// one elementwise pass.  Backward computes the gradients by the states in the same way, then the gradients of the
+// weights in one product over all steps.
 //
-// Not cuDNN's recurrent layers: their weights are one packed block, which would be copied at every
-// step, and no test without a GPU could follow them.  They stay an option for speed.
+// cuDNN's recurrent layers are not used: their weights are one packed block, which would have to be copied at every
+// step, and tests without a GPU could not run them.  They remain an option for speed.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@
 
 namespace dtrain {
 
-// A cell for a kernel that is no template.
+// A cell's properties and functions, so that the kernel need not be a template.
 struct RecurrentCellCuda {
   int64_t gates, row;
   bool carries, same_gradients;
@@ -28,7 +27,7 @@ struct RecurrentCellCuda {
 std::unique_ptr<Kernel> MakeRecurrentCuda(const KernelRequest& request,
                                           const RecurrentCellCuda& cell);
 
-// For an offer of OfferPlain.
+// Register it with OfferPlain: all tensors must be row-major.
 template <class Cell>
 std::unique_ptr<Kernel> MakeRecurrentCuda(const KernelRequest& request) {
   return MakeRecurrentCuda(request,

@@ -9,13 +9,13 @@ namespace {
 
 using Part = RecurrentLayer::Part;
 
-// What dropout between two layers is keyed by.
+// The key of the random numbers for dropout between two layers.
 struct DropoutKey {
   uint64_t seed, layer_index, step;
   int64_t first_position;
 };
 
-// Of the output of layer k: a sample a row.
+// Applies dropout to the output of layer k; a row is one sample.
 void DropOutputs(CudaQueue& queue, const DropoutKey& key, int64_t k, double ratio,
                  const DeviceMatrix& from, const DeviceMatrix& to) {
   DropRows(
@@ -104,7 +104,7 @@ class RecurrentKernelCuda : public Kernel {
     dcarry_ = backward_.Take(cell_.carries ? batch_ * hidden_ : 0);
   }
 
-  // ---- where things are; rows are by (n, t) where nothing else is said
+  // ---- places of the data; a matrix has a row for each (n, t) unless stated otherwise
   float* Scratch(const KernelArgs& args, int64_t at) const {
     return static_cast<float*>(args.scratch) + at;
   }
@@ -123,7 +123,7 @@ class RecurrentKernelCuda : public Kernel {
   DeviceMatrix GatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
     return RowsOf(args, k, d).Columns(0, gates_);
   }
-  // Gradients by W_h h0 + b_h, when BackwardSteps has run.
+  // Returns the gradients by W_h h0 + b_h, which are valid after BackwardSteps.
   DeviceMatrix StateGatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
     return cell_.same_gradients ? GatesOf(args, k, d) : All(Scratch(args, dfrom_state_), gates_);
   }
@@ -134,7 +134,7 @@ class RecurrentKernelCuda : public Kernel {
   DeviceMatrix StatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
     return OutputOf(args, k).Columns(d * hidden_, hidden_);
   }
-  DeviceMatrix StepOf(const DeviceMatrix& all, int64_t t) const {  // a row each sample
+  DeviceMatrix StepOf(const DeviceMatrix& all, int64_t t) const {  // one row per sample
     return all.Every(steps_, t, batch_);
   }
   const float* Param(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
@@ -153,7 +153,7 @@ class RecurrentKernelCuda : public Kernel {
                 layer_.dropout(), samples(from), samples(to));
   }
 
-  // What layer k reads; dropped anew at that place of the scratch memory where there is dropout.
+  // Returns the input of layer k.  If there is dropout, it is applied again into the scratch memory at `dropped`.
   DeviceMatrix ReadBy(const KernelArgs& args, int64_t k, int64_t dropped) const {
     if (k == 0) return All(args.inputs[0].f32(), features_);
     const DeviceMatrix below = OutputOf(args, k - 1);
@@ -162,8 +162,8 @@ class RecurrentKernelCuda : public Kernel {
     return All(Scratch(args, dropped), width_);
   }
 
-  // Step i of the pass; a backward direction enters a sentence through its padding, whose states and
-  // rows are the zeros that it starts with.
+  // Returns step i of the pass.  The reverse direction reads a sentence's padding first; its states and rows are 0, so
+  // the sentence itself starts from zeros.
   CellStep StepAt(const KernelArgs& args, int64_t k, int64_t d, int64_t i) const {
     const int64_t t = d == 0 ? i : steps_ - 1 - i, t_before = d == 0 ? t - 1 : t + 1;
     const DeviceMatrix rows = RowsOf(args, k, d), states = StatesOf(args, k, d);
@@ -194,7 +194,7 @@ class RecurrentKernelCuda : public Kernel {
     cell_.forward(queue_, step);
   }
 
-  // ---- backward: gradients by the gates, step by step
+  // ---- backward: the gradients by the gates, computed step by step
   void BackwardSteps(const KernelArgs& args, int64_t k, int64_t d) const {
     const DeviceMatrix dstate = DeviceMatrix::Dense(Scratch(args, dstate_), batch_, hidden_);
     ZeroFloats(queue_, dstate.data, batch_ * hidden_);
@@ -225,7 +225,7 @@ class RecurrentKernelCuda : public Kernel {
             .before_stride = before.stride};
   }
 
-  // One direction of layer k, which has read x.
+  // Computes the parameter gradients of one direction of layer k, whose input was x.
   void ParamGradients(const KernelArgs& args, int64_t k, int64_t d, const DeviceMatrix& x) const {
     const auto gradients = [&](Part weight, Part bias, const DeviceMatrix& by,
                                const DeviceMatrix& read) {
@@ -258,7 +258,8 @@ class RecurrentKernelCuda : public Kernel {
   const bool training_;
   CudaQueue& queue_;
 
-  // Places, in floats; of `kept` what backward wants, by lane (k, d) the rows.
+  // Offsets in floats. rows_ has one for each layer and direction, rows_[Lane(k, d)]; in training, rows_, outputs_ and
+  // lengths_ are offsets into the saved memory.
   FloatRoom forward_, backward_, saved_;
   std::vector<int64_t> rows_, outputs_;
   int64_t lengths_ = 0;

@@ -1,5 +1,5 @@
-// The kernel of layer_norm and group_norm (nn/row_norm_layer.h) on the GPU: plain, for an offer of
-// OfferPlain; sums in double, as on the CPU.
+// The GPU kernel of layer_norm and group_norm (nn/row_norm_layer.h).  Register it with OfferPlain: all tensors must be
+// row-major.  Sums are double, as on the CPU.
 #pragma once
 
 #include <memory>

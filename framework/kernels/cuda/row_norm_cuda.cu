@@ -1,5 +1,6 @@
-// A block a row finds its mean and deviation, and backward its two sums; a thread an element does the
-// rest.  Gradients of parameters are sums over columns, or a block a channel where it has many pixels.
+// One block per row computes the row's mean and deviation, and in the backward pass its two sums; one thread per
+// element does the rest.  The parameters' gradients are column sums, or, if a channel has several pixels, one block
+// computes each parameter's.
 #include "framework/kernels/cuda/row_norm.h"
 
 #include <cmath>
@@ -10,12 +11,12 @@
 namespace dtrain {
 namespace {
 
-// Of one row.
+// The saved statistics of one row: its mean and 1 / deviation.
 struct NormRow {
   float mean, inverse;
 };
 
-// What dx is made of: dx = inverse d - from_bias - (x - mean) from_scale.
+// The terms of one row in dx = inverse d - bias - (x - mean) scale.
 struct FromSums {
   float bias, scale;
 };
@@ -58,7 +59,7 @@ void Normalise(CudaQueue& queue, const Batch& batch, float* y) {
   });
 }
 
-// The sums over a row of d = weight dy and of d (x - mean), as what they take from dx.
+// Sums d = weight dy and d (x - mean) over each row, and writes the terms of dx that follow from them.
 void SumRows(CudaQueue& queue, const Batch& batch, const float* dy, FromSums* from) {
   const int64_t size = batch.rows.size();
   ForEachRow(
@@ -85,7 +86,7 @@ void FindGradients(CudaQueue& queue, const Batch& batch, const float* dy, const 
   });
 }
 
-// Where they go; `accumulate`: they are added.
+// The destination of the parameters' gradients; they are added to it if `accumulate`.
 struct ParamGradients {
   float *weight, *bias;
   bool accumulate;
@@ -97,13 +98,13 @@ struct ParamGradients {
   }
 };
 
-// {dy z, dy} of one element.
+// Returns {dy z, dy} of one element, where z = (x - mean) / deviation.
 DT_DEVICE SumPair TermsAt(const Batch& batch, const float* dy, int64_t i) {
   return {static_cast<double>(dy[i]) * (batch.Centred(i) * batch.Inverse(i)),
           static_cast<double>(dy[i])};
 }
 
-// Of channels of one pixel: the columns of a matrix.
+// Computes the parameters' gradients if a channel has one pixel: they are column sums of a matrix.
 void SumSamples(CudaQueue& queue, const Batch& batch, const ColumnSums& columns, const float* dy,
                 SumPair* partial, const ParamGradients& to) {
   const int64_t parameters = batch.rows.parameters();
@@ -160,7 +161,7 @@ class RowNormCuda : public Kernel {
     Normalise(queue_, batch, args.outputs[0].f32());
   }
 
-  // The gradients of parameters first: dx may overwrite dy.
+  // The gradients of the parameters are computed first, because dx may overwrite dy.
   void Backward(const KernelArgs& args) override {
     const Batch batch = BatchOf(args);
     const float* const dy = args.output_gradients[0].f32();
@@ -201,7 +202,7 @@ class RowNormCuda : public Kernel {
   const NormRows rows_;
   const int64_t samples_;
   const bool training_;
-  const ColumnSums columns_;  // of channels of one pixel
+  const ColumnSums columns_;  // used if a channel has one pixel
   FloatRoom saved_, scratch_;
   int64_t kept_ = 0, from_ = 0, partial_ = 0;
 };

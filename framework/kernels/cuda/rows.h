@@ -1,4 +1,4 @@
-// What several layers' kernels do with the rows of a matrix on the GPU.
+// Operations on the rows of a matrix on the GPU that several layers' kernels share.
 #pragma once
 
 #include "framework/core/random.h"
@@ -7,38 +7,38 @@
 
 namespace dtrain {
 
-// data[i] = 0, of `count` numbers.
+// data[i] = 0 for 0 <= i < count.
 void ZeroFloats(CudaQueue& queue, float* data, int64_t count);
 
-// to = the numbers of `count` matrices in bf16, to nearest even, one matrix behind the other, its rows `stride`
-// apart; what is behind a row is left alone.
+// Writes `count` matrices to `to` as bf16, rounded to nearest even, one matrix after the other, with rows `stride`
+// numbers apart.  The padding after a row is not written.
 void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices,
                      int64_t stride, void* to);
 
-// Every row of `to` = values [columns].
+// Copies values [columns] to every row of `to`.
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);
 
-// y += bias in each row, then max(0, y) if `relu`, which keeps a NaN; bias may be null.
+// Adds bias [columns] to each row of y, then takes max(0, y) if `relu`; NaN stays NaN.  bias may be null.
 void AddBias(CudaQueue& queue, const DeviceMatrix& y, const float* bias, bool relu);
 
-// The backward pass of a fused ReLU: the gradient is 0 where the output is.
+// Computes the backward pass of a fused ReLU: dy = 0 where y is 0.
 void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy);
 
 // sum[j] = (or +=) the sum over rows of x[row][j].
 void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum);
 
-// Row i of `to` = the row of `from` that tokens[i * apart] names; NaNs for what is no token, which the
-// loss then tells of.
+// Row i of `to` = row tokens[i * apart] of `from`.  If that token is outside [0, from.rows) the row becomes NaN, so
+// that the loss becomes NaN and the run reports it.
 void TakeRows(CudaQueue& queue, const int32_t* tokens, int64_t apart, const DeviceMatrix& from,
               const DeviceMatrix& to);
 
-// lengths[n] = the length of sentence n of tokens [sentences, steps] (nn/tokens.h).
+// lengths[n] = the length of sentence n of tokens [sentences, steps], which ends at its first `pad` (nn/tokens.h).
 void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int64_t steps,
                  int64_t pad, int32_t* lengths);
 
-// Dropout: element i of row n is set to 0 where random_of(n).Bits(i) < ratio * 2^32, else scaled by
-// 1 / (1 - ratio).  `to` may be `from`.  random_of: a DT_DEVICE lambda from n to a Random.  Each
-// index makes one block of random numbers, four words, for as many elements of a row.
+// Dropout: sets element i of row n to 0 if random_of(n).Bits(i) < ratio * 2^32, else scales it by 1 / (1 - ratio).
+// `to` may be `from`.  random_of is a DT_DEVICE lambda that returns the Random of row n.  Each GPU thread draws one
+// block of random numbers, four words, for four elements of a row.
 template <class RandomOf>
 void DropRows(CudaQueue& queue, double ratio, RandomOf random_of, const DeviceMatrix& from,
               const DeviceMatrix& to) {

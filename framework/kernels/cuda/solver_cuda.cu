@@ -1,7 +1,7 @@
-// The solvers' passes on the GPU: one kernel over a range of the arenas, and sums of squares.
+// The solvers' passes on the GPU: each update is one kernel over a range of the arenas; sums of squares take two.
 //
-// It is compiled without fused multiply-add (tools/cmake/DtrainCuda.cmake), as all of the program is, so that
-// weights are the CPU's where gradients are.
+// The file is compiled without fused multiply-add (tools/cmake/DtrainCuda.cmake), like the rest of the program, so that
+// equal gradients give weights that are bitwise equal to the CPU's.
 #include <vector>
 
 #include "framework/device/buffer.h"
@@ -12,15 +12,15 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSquaresRow = 4096;  // of a sum's first half: elements that a block adds up
+constexpr int64_t kSquaresRow = 4096;  // elements that one block adds up
 
-// What a pass works on; `decays`, an element each, is null where that makes no difference.
+// The arrays of an update.  `decays` holds a flag per element; it is null if both kinds of elements take the same step.
 struct Pass {
   const float* gradient;
   const float* w_in;
   float* w_out;
   const uint8_t* decays;
-  uint32_t* bad;  // becomes 1
+  uint32_t* bad;  // set to 1 if a weight is not finite
 };
 
 template <bool kMomentum, bool kNesterov>
@@ -33,7 +33,7 @@ void SgdPass(CudaQueue& queue, int64_t count, const Steps<SgdStep>& steps, const
                                                         pass.gradient[i], pass.w_in[i], v);
     if (kMomentum) velocity[i] = v;
     pass.w_out[i] = next;
-    if (NotFinite(next)) *pass.bad = 1;  // whoever is last writes the same
+    if (NotFinite(next)) *pass.bad = 1;  // all threads write the same value
   });
 }
 
@@ -66,7 +66,8 @@ void RmsPropPass(CudaQueue& queue, int64_t count, const Steps<RmsPropStep>& step
   });
 }
 
-// sum[row] of x's rows of kSquaresRow elements, then their sum: an order that goes by `count` alone.
+// Sums the squares of rows of kSquaresRow elements, then the rows' sums, so that the order of additions depends only on
+// `count`.
 void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, double* sums,
                 double* sum) {
   const auto add = [=] DT_DEVICE(double a, double b) { return a + b; };
@@ -141,7 +142,7 @@ class CudaSolverLoops : public SolverLoops {
             static_cast<uint32_t*>(answer_.data())};
   }
 
-  // Made with the first update: a run has one layout.
+  // Returns the flags for `layout`, which are uploaded at the first update; a run has only one layout.
   const uint8_t* DecaysOf(const ArenaLayout& layout) {
     if (layout_ != &layout) {
       std::vector<uint8_t> decays(static_cast<size_t>(layout.size()));
@@ -168,7 +169,7 @@ class CudaSolverLoops : public SolverLoops {
   const Device device_;
   CudaQueue& queue_;
   Buffer answer_, sums_, decays_;
-  const ArenaLayout* layout_ = nullptr;  // of decays_
+  const ArenaLayout* layout_ = nullptr;  // the layout that decays_ is for
 };
 
 std::unique_ptr<SolverLoops> MakeCudaSolverLoops(const Device& device) {

@@ -1,5 +1,5 @@
-// A stable sort on the GPU, for the CUDA module's sources that nvcc compiles: CUB's radix sort.
-// Where the compiler is not nvcc it is done in the stream's order on the host, as loops.h does.
+// A stable sort on the GPU by CUB's radix sort.  If the compiler is not nvcc (tests without a GPU), the host does the
+// same work in the stream's order, as in loops.h.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@
 
 namespace dtrain {
 
-// Pairs of a key, below 2^bits, and a value; and where they go.  They may not overlap.
+// `count` pairs of a key, below 2^bits, and a value; and the arrays that receive them sorted.  The arrays must not
+// overlap.
 struct PairsToSort {
   int count = 0;
   int bits = 32;
@@ -29,7 +30,7 @@ struct PairsToSort {
 
 #ifdef __CUDACC__
 
-// Scratch that SortPairs wants for so many pairs.
+// Returns the scratch memory, in bytes, that SortPairs needs for `count` pairs.
 inline size_t SortScratchBytes(int count, int bits) {
   const PairsToSort none;
   size_t bytes = 0;
@@ -38,7 +39,7 @@ inline size_t SortScratchBytes(int count, int bits) {
   return bytes;
 }
 
-// By key, ascending; those of equal keys stay in their order.
+// Sorts the pairs by key, ascending; pairs with equal keys keep their order.
 inline void SortPairs(CudaQueue& queue, const PairsToSort& pairs, void* scratch, size_t bytes) {
   DT_CUDA(cub::DeviceRadixSort::SortPairs, scratch, bytes, pairs.keys, pairs.sorted_keys,
           pairs.values, pairs.sorted_values, pairs.count, 0, pairs.bits, queue.stream());

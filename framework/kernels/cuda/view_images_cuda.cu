@@ -1,4 +1,4 @@
-// Batches of images that are kept in the GPU's memory (data/images/resident_images.h).
+// Composes batches from images that are kept in the GPU's memory (data/images/resident_images.h).
 #include "framework/data/images/resident_images.h"
 #include "framework/kernels/cuda/loops.h"
 
@@ -9,7 +9,7 @@ void ViewImagesCuda(const Device& device, const StoredImages& from, const Sample
                     int64_t samples, float* data, int32_t* labels) {
   CudaQueue& queue = QueueOf(device);
   const int64_t plane = from.rows * from.columns;
-  const int64_t size = from.channels * plane;  // of an image
+  const int64_t size = from.channels * plane;  // numbers of an image
   ForEach(queue, samples * size, [=] DT_DEVICE(int64_t i) {
     const SampleView& of = views[i / size];
     const int64_t channel = i % size / plane;

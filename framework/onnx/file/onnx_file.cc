@@ -16,10 +16,10 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kIrVersion = 8;  // of the file's structure; goes with kOnnxOpset
+constexpr int64_t kIrVersion = 8;  // version of the file's structure; matches kOnnxOpset
 constexpr int64_t kMostBytes = int64_t{2} << 30;
 
-// Tensors lie in the file as in memory of a little-endian machine.
+// The file stores tensors in little-endian order, as x86 memory does.
 template <class T>
 void SetBytes(const std::vector<T>& values, onnx::TensorProto& to) {
   to.set_raw_data(values.data(), values.size() * sizeof(T));

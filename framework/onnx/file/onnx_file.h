@@ -1,6 +1,6 @@
-// ONNX files, by the library of github.com/onnx/onnx: protocol buffers, checked before they are written.
+// Writes ONNX files with the library of github.com/onnx/onnx: protocol buffers, which it checks.
 //
-// Without the library at build time (Debian: libonnx-dev, libprotobuf-dev) there are none.
+// Without the library at build time (Debian: libonnx-dev, libprotobuf-dev) ONNX export is missing.
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@
 
 namespace dtrain {
 
-// Whether this program can write them, and what stands in `doctor`: the library's version, or that it is missing.
+// Return whether this program can write ONNX files, and `doctor`'s text: the library's version, or that it is missing.
 bool HasOnnx();
 std::string OnnxLibrary();
 
-// The bytes of a file with this graph.  The library has checked them, and derived the shapes of all values from
-// those of the inputs.  Throws UsageError where the program has no library or the graph is more than the 2 GB that a
-// protocol buffer holds.
+// Returns the bytes of a file with this graph.  The library checks it, and infers the shapes of all values from those
+// of the inputs.  Throws UsageError if the program has no library or the graph exceeds the 2 GB of a protocol buffer.
 std::string OnnxBytes(const OnnxGraph& graph);
 
 }  // namespace dtrain

@@ -53,13 +53,13 @@ std::vector<std::string> WordsOf(const Vocabulary& vocabulary) {
   return words;
 }
 
-void Describe(const TextFacts& facts, Metadata& metadata) {
+void Describe(const TextInfo& info, Metadata& metadata) {
   metadata["tokens"] =
       "source: start, words, end, then pad; token: start, then what was said last, until end";
-  metadata["source_language"] = NameOf(facts.source_language);
-  metadata["target_language"] = NameOf(facts.target_language);
-  metadata["source_vocabulary"] = ToJson(WordsOf(facts.source));
-  metadata["target_vocabulary"] = ToJson(WordsOf(facts.target));
+  metadata["source_language"] = NameOf(info.source_language);
+  metadata["target_language"] = NameOf(info.target_language);
+  metadata["source_vocabulary"] = ToJson(WordsOf(info.source));
+  metadata["target_vocabulary"] = ToJson(WordsOf(info.target));
   metadata["unknown"] = std::to_string(token::kUnknown);
   metadata["pad"] = std::to_string(token::kPad);
   metadata["start"] = std::to_string(token::kStart);
@@ -75,9 +75,9 @@ std::vector<FieldSpec> FieldsOf(const CheckpointInfo& info, const std::string& o
   metadata["source_revision"] = info.source_revision;
   if (!info.text.empty()) {
     constexpr int64_t kAnyLength = 4;
-    const TextFacts facts = TextFactsFromText(info.text, origin);
-    Describe(facts, metadata);
-    return SentenceFields(kAnyLength, kAnyLength, facts.source.size(), facts.target.size());
+    const TextInfo text = TextInfoFromText(info.text, origin);
+    Describe(text, metadata);
+    return SentenceFields(kAnyLength, kAnyLength, text.source.size(), text.target.size());
   }
   const ImageSetSpec spec = ImageSetSpecFromText(info.images, origin);
   Describe(spec, metadata);

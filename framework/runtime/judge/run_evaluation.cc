@@ -18,16 +18,16 @@ std::optional<double> AccuracyOf(const Evaluation& evaluation) {
   return evaluation.metrics[0];
 }
 
-JudgedBy MeasureOf(const Evaluation& evaluation) {
-  if (AccuracyOf(evaluation)) return JudgedBy::kAccuracy;
-  return evaluation.perplexity ? JudgedBy::kPerplexity : JudgedBy::kLoss;
+Criterion MeasureOf(const Evaluation& evaluation) {
+  if (AccuracyOf(evaluation)) return Criterion::kAccuracy;
+  return evaluation.perplexity ? Criterion::kPerplexity : Criterion::kLoss;
 }
 
 // NaN where it has none.
-double ValueOf(JudgedBy measure, const Evaluation& evaluation) {
-  if (measure == JudgedBy::kLoss) return evaluation.loss;
+double ValueOf(Criterion measure, const Evaluation& evaluation) {
+  if (measure == Criterion::kLoss) return evaluation.loss;
   const std::optional<double> value =
-      measure == JudgedBy::kAccuracy ? AccuracyOf(evaluation) : evaluation.perplexity;
+      measure == Criterion::kAccuracy ? AccuracyOf(evaluation) : evaluation.perplexity;
   return value.value_or(std::nan(""));
 }
 
@@ -102,24 +102,24 @@ EvaluationMetrics RunResults::Note(const MetricsPoint& at, Split split,
                        evaluation.bleu, Others(evaluation)};
     tested_step_ = evaluation.step.value_or(at.step);
   }
-  if (split == Split::kValidation || !validated_) Judge(at, evaluation);
+  if (split == Split::kValidation || !validated_) CompareWithBest(at, evaluation);
   EvaluationMetrics metrics = MetricsOf(at, split, evaluation, seconds);
   lines_.push_back(ToLine(metrics));
   return metrics;
 }
 
-void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
-  if (!judged_by_) judged_by_ = MeasureOf(evaluation);
-  const double value = ValueOf(*judged_by_, evaluation);
-  const bool more = judged_by_ == JudgedBy::kAccuracy;  // is better
+void RunResults::CompareWithBest(const MetricsPoint& at, const Evaluation& evaluation) {
+  if (!criterion_) criterion_ = MeasureOf(evaluation);
+  const double value = ValueOf(*criterion_, evaluation);
+  const bool more = criterion_ == Criterion::kAccuracy;  // is better
   const bool better =
       std::isfinite(value) && (!best_ || (more ? value > best_->value() : value < best_->value()));
   if (better) best_ = Measured(at, evaluation);
   // A run that is resumed at its end is evaluated there once more.  The first is what others are measured
   // against, whatever it is.
-  const bool first = judged_step_ < 0;
-  if (at.step != judged_step_) no_better_ = better || first ? 0 : no_better_ + 1;
-  judged_step_ = at.step;
+  const bool first = compared_step_ < 0;
+  if (at.step != compared_step_) no_better_ = better || first ? 0 : no_better_ + 1;
+  compared_step_ = at.step;
   if (reached_ || stop_.target <= 0) return;
   const bool good = more ? value >= stop_.target : value <= stop_.target;
   if (good) reached_ = at;
@@ -129,7 +129,7 @@ void RunResults::Judge(const MetricsPoint& at, const Evaluation& evaluation) {
 BestResult RunResults::Measured(const MetricsPoint& at, const Evaluation& evaluation) const {
   BestResult result{.epoch = at.epoch + 1, .step = at.step};
   result.others = Others(evaluation);
-  if (judged_by_ == JudgedBy::kLoss) {
+  if (criterion_ == Criterion::kLoss) {
     result.loss = evaluation.loss;
     return result;
   }

@@ -91,7 +91,7 @@ class RunResults {
                               double seconds = 0) const;
 
  private:
-  void Judge(const MetricsPoint& at, const Evaluation& evaluation);
+  void CompareWithBest(const MetricsPoint& at, const Evaluation& evaluation);
   BestResult Measured(const MetricsPoint& at, const Evaluation& evaluation) const;
 
   std::vector<std::string> metric_names_;
@@ -100,12 +100,12 @@ class RunResults {
   std::array<int64_t, std::size(kSplits)> evaluated_samples_ = {-1, -1, -1};  // by Split
   bool validated_ = false;
   std::optional<MetricsPoint> reached_;  // where the target was reached first
-  int64_t judged_step_ = -1;             // the last one that counted
+  int64_t compared_step_ = -1;           // the last one that counted
   int64_t no_better_ = 0;                // evaluations in a row
   std::optional<TestResult> test_;
-  int64_t tested_step_ = 0;            // whose weights
-  std::optional<JudgedBy> judged_by_;  // by the first evaluation, for the whole run
-  std::optional<BestResult> best_;     // of a finite value
+  int64_t tested_step_ = 0;             // whose weights
+  std::optional<Criterion> criterion_;  // by the first evaluation, for the whole run
+  std::optional<BestResult> best_;      // of a finite value
 };
 
 // Notes the evaluations up to the step that a run is resumed behind, from its checkpoint, or from `metrics`, its

@@ -70,8 +70,7 @@ BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, ConstAr
     }
     const auto answers = Translate(net, model.weights, model.state, sentences, options);
     for (size_t i = begin; i < end; ++i) {
-      counts.Add(pairs.facts().target.WordsOf(answers[i - begin]),
-                 pairs.Reference(split, order[i]));
+      counts.Add(pairs.info().target.WordsOf(answers[i - begin]), pairs.Reference(split, order[i]));
     }
   }
   return counts;

@@ -18,7 +18,7 @@ struct Fact {
 
 // Throws SharedError (exit code 2) on every rank when some rank's facts differ from rank 0's;
 // `what` names the rank, the fact and the first lines that differ.
-void CheckAgreement(Transport& transport, const std::vector<Fact>& facts);
+void CheckAgreement(Transport& transport, const std::vector<Fact>& info);
 
 // The lines of `theirs` that differ from `ours`, at most `most`: "  - ours\n  + theirs\n".
 std::string LineDiff(const std::string& ours, const std::string& theirs, int most = 5);

@@ -87,10 +87,11 @@ void Heartbeat::Run(const std::stop_token& stop) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
     // Short, for the end's sake.
-    if (left > 0 && ::poll(&readable, 1, static_cast<int>(std::min<int64_t>(left, 50))) > 0) Hear();
+    if (left > 0 && ::poll(&readable, 1, static_cast<int>(std::min<int64_t>(left, 50))) > 0)
+      Receive();
     if (Clock::now() < next) continue;
     next = Clock::now() + std::chrono::milliseconds(static_cast<int>(kBeatSeconds * 1000));
-    Hear();  // what lay there while this process was stopped
+    Receive();  // what lay there while this process was stopped
     if (rank_ != 0) Tell(0);
     const int lost = Lost();
     if (lost < 0) continue;
@@ -103,7 +104,7 @@ void Heartbeat::Run(const std::stop_token& stop) {
   for (int i = 0; i < kGoodbyes; ++i) Tell(1);
 }
 
-void Heartbeat::Hear() {
+void Heartbeat::Receive() {
   while (true) {
     HeartbeatDatagram datagram;
     sockaddr_in from = {};

@@ -54,7 +54,7 @@ class Heartbeat {
     bool left = false;
   };
   void Run(const std::stop_token& stop);
-  void Hear();
+  void Receive();
   int Lost();
   void Tell(int32_t leaves);
   void Send(const sockaddr_in& address, int32_t leaves);

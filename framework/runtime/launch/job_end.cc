@@ -142,7 +142,7 @@ std::string StoppedText(int64_t step, const std::string& resume) {
   return fmt::format("stopped after step {}; go on with {}", step, resume);
 }
 
-Verdict Judge(const JobEnd& end, const std::string& resume) {
+Verdict ClassifyExit(const JobEnd& end, const std::string& resume) {
   Verdict verdict = Decide(end, resume);
   verdict.rank_lost = end.stop_signal == 0 && (verdict.exit_code == kPeerLost || end.stopped ||
                                                verdict.exit_code > kSignalBase);

@@ -37,9 +37,9 @@ bool ShowLine(std::string_view record) {
 
 }  // namespace
 
-std::string RecordReader::Take(std::string_view piece) {
+std::string RecordReader::Take(std::string_view chunk) {
   std::string text;
-  for (const char c : piece) {
+  for (const char c : chunk) {
     if (c == status_line::kRecord) {
       // Within a record there is none.  No line is shown behind unfinished text.
       if (!record_.empty()) record_ += '\n';
@@ -131,8 +131,8 @@ void OutputRelay::Run(const std::stop_token& stop) {
 }
 
 void OutputRelay::Take(Pipe& pipe, int to) {
-  std::array<char, 65536> piece;
-  const ssize_t bytes = ::read(pipe.read, piece.data(), piece.size());
+  std::array<char, 65536> chunk;
+  const ssize_t bytes = ::read(pipe.read, chunk.data(), chunk.size());
   if (bytes < 0 && errno == EINTR) return;
   if (bytes <= 0) {
     if (to == STDERR_FILENO) status_line::Pass(to, records_.TakeRest());
@@ -140,7 +140,7 @@ void OutputRelay::Take(Pipe& pipe, int to) {
     pipe.read = -1;
     return;
   }
-  const std::string_view text(piece.data(), static_cast<size_t>(bytes));
+  const std::string_view text(chunk.data(), static_cast<size_t>(bytes));
   status_line::Pass(to, to == STDERR_FILENO ? records_.Take(text) : std::string(text));
 }
 

@@ -14,9 +14,9 @@ namespace dtrain {
 // Takes the records of status lines (core/status_line.h) out of a stream of text.
 class RecordReader {
  public:
-  // Shows the newest line, and returns what of it is text for the terminal.  A record that came in pieces, with
+  // Shows the newest line, and returns what of it is text for the terminal.  A record that came in chunks, with
   // another rank's text between them, is none any more: all of it is text then.
-  std::string Take(std::string_view piece);
+  std::string Take(std::string_view chunk);
   // Once no more comes: what is left.
   std::string TakeRest();
 

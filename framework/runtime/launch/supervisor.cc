@@ -271,14 +271,14 @@ class Job {
 
   // A rank that has no handler for USR1 yet would be killed by it.  One with a handler has its record soon, or cannot
   // have one, as where the disk is full.
-  bool HearsStop(const RankStatus& rank) const {
+  bool TakesStop(const RankStatus& rank) const {
     return rank.says || (rank.host == host_ && Catches(rank.pid, SIGUSR1));
   }
 
   void SendStop(const std::vector<RankStatus>& records) {
     if (end_.stop_signal == 0 || stop_sent_ || killed_) return;
     const auto ready =
-        std::ranges::count_if(records, [this](const RankStatus& rank) { return HearsStop(rank); });
+        std::ranges::count_if(records, [this](const RankStatus& rank) { return TakesStop(rank); });
     const Nanos patience = all_here_ && records.empty() ? kStartWait : kReadyWait;
     if (ready != ranks_ && WallNow() - stop_at_ < patience) return;
     if (all_here_ && ready == 0) {  // there is nothing to be saved, and mpirun may hang
@@ -301,7 +301,7 @@ class Job {
   int SignalRanks(const std::vector<RankStatus>& records, int signal) const {
     int sent = 0;
     for (const RankStatus& rank : records) {
-      if (rank.host != host_ || (signal != SIGKILL && !HearsStop(rank))) continue;
+      if (rank.host != host_ || (signal != SIGKILL && !TakesStop(rank))) continue;
       sent += SignalRank(rank.pid, rank.rank, mark_, signal) ? 1 : 0;
     }
     return sent;
@@ -358,7 +358,7 @@ int Supervise(const SupervisorOptions& options) {
   RemoveLeftFolders(kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
-    const Verdict verdict = Judge(Job(options, arguments).Watch(signals), options.resume);
+    const Verdict verdict = ClassifyExit(Job(options, arguments).Watch(signals), options.resume);
     Tell(verdict);
     if (!verdict.rank_lost || restarts == options.max_restarts) {
       TellWhatGoesOn(options, verdict);

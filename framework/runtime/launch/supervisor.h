@@ -63,7 +63,7 @@ struct Verdict {
   bool rank_lost = false;  // a restart may help
 };
 
-Verdict Judge(const JobEnd& end, const std::string& resume = "--resume auto");  // job_end.cc
+Verdict ClassifyExit(const JobEnd& end, const std::string& resume = "--resume auto");  // job_end.cc
 
 // "stopped after step 815; go on with --resume auto"
 std::string StoppedText(int64_t step, const std::string& resume);

@@ -37,7 +37,7 @@ struct BoundarySeen {
 
 class Ranks {
  public:
-  void Hear(const json& line);
+  void Add(const json& line);
   void Describe(ordered_json& report) const;
 
  private:
@@ -62,7 +62,7 @@ std::vector<Window> WindowsOf(const json& line) {
   return windows;
 }
 
-void Ranks::Hear(const json& line) {
+void Ranks::Add(const json& line) {
   const auto rank = NumberIn(line, "rank"), step = NumberIn(line, "step");
   if (!rank || !step || std::abs(*rank) > 1e6 || std::abs(*step) > 1e15) return;
   RankSeen& seen = ranks_[static_cast<int64_t>(*rank)];
@@ -168,7 +168,7 @@ void Ranks::Describe(ordered_json& report) const {
 
 int64_t DescribeRanks(const std::filesystem::path& ranks_file, ordered_json& report) {
   Ranks ranks;
-  const int64_t damaged = ForEachLine(ranks_file, [&](const json& line) { ranks.Hear(line); });
+  const int64_t damaged = ForEachLine(ranks_file, [&](const json& line) { ranks.Add(line); });
   ranks.Describe(report);
   return damaged;
 }

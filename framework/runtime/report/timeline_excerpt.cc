@@ -93,26 +93,26 @@ class Lanes {
     const double at = TimeIn(line);
     return at >= excerpt_.begin && at < excerpt_.end;
   }
-  void Hear(const json& event);
+  void Add(const json& event);
   ordered_json Json() const;
 
  private:
-  void HearName(const json& event);
-  void HearSpan(const json& event);
+  void AddName(const json& event);
+  void AddSpan(const json& event);
 
   const Excerpt excerpt_;
   std::map<int64_t, RankLanes> ranks_;
 };
 
-void Lanes::Hear(const json& event) {
+void Lanes::Add(const json& event) {
   if (TextIn(event, "ph") == "M") {
-    HearName(event);
+    AddName(event);
   } else {
-    HearSpan(event);
+    AddSpan(event);
   }
 }
 
-void Lanes::HearName(const json& event) {
+void Lanes::AddName(const json& event) {
   const auto args = event.find("args");
   if (args == event.end() || !args->is_object()) return;
   RankLanes& rank = ranks_[IdIn(event, "pid")];
@@ -121,7 +121,7 @@ void Lanes::HearName(const json& event) {
   if (kind == "thread_name") rank.lanes[IdIn(event, "tid")].name = name;
 }
 
-void Lanes::HearSpan(const json& event) {
+void Lanes::AddSpan(const json& event) {
   ordered_json& spans = ranks_[IdIn(event, "pid")].lanes[IdIn(event, "tid")].spans;
   const auto begin = NumberIn(event, "ts"), length = NumberIn(event, "dur");
   if (!begin || !length || spans.size() == kSpans) return;
@@ -160,7 +160,7 @@ ordered_json ExcerptOf(const fs::path& timeline) {
   ForEachEvent(
       timeline, [&](const std::string& line) { return lanes.Wants(line); },
       [&](const json& event) {
-        lanes.Hear(event);
+        lanes.Add(event);
         return true;
       });
   return lanes.Json();

@@ -1,4 +1,4 @@
-// gradients.jsonl: what a GradientStudy has seen, one JSON object a record.
+// gradients.jsonl: what a GradientStatistics has seen, one JSON object a record.
 //
 //   {"schema":1,"step":200,"worker":0,"begin":0,"end":61706,"gradient":H,"from":H,"density":0.01,
 //    "asked":617,"selected":617,"error":0.61,"error_of_largest":0.61,"bound":0.99,"bound_squared":0.9801}
@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "framework/exchange/gradient_study.h"
+#include "framework/exchange/gradient_statistics.h"
 #include "framework/runtime/results/json_lines.h"
 
 namespace dtrain {
@@ -23,7 +23,7 @@ namespace dtrain {
 // The version of the keys of a line; lines of older programs do not say it.
 inline constexpr int kGradientsSchema = 1;
 
-class GradientsFile : public GradientStudy::Sink {
+class GradientsFile : public GradientStatistics::Sink {
  public:
   explicit GradientsFile(std::filesystem::path path) : path_(std::move(path)) {}
   // BeginBehind keeps no line: those that lie there are another run's.
@@ -39,11 +39,11 @@ class GradientsFile : public GradientStudy::Sink {
 };
 
 // A study of worker 0 with its file, for the rank where that worker lives.
-struct StudyWithFile {
-  StudyWithFile(int64_t every, std::filesystem::path path)
-      : file(std::move(path)), study(every, file) {}
+struct StatisticsWithFile {
+  StatisticsWithFile(int64_t every, std::filesystem::path path)
+      : file(std::move(path)), statistics(every, file) {}
   GradientsFile file;
-  GradientStudy study;
+  GradientStatistics statistics;
 };
 
 }  // namespace dtrain

@@ -166,15 +166,15 @@ ordered_json Identity(const Summary& s) {
   return json;
 }
 
-const char* NameOf(JudgedBy measure) {
-  if (measure == JudgedBy::kAccuracy) return "accuracy";
-  return measure == JudgedBy::kPerplexity ? "perplexity" : "loss";
+const char* NameOf(Criterion measure) {
+  if (measure == Criterion::kAccuracy) return "accuracy";
+  return measure == Criterion::kPerplexity ? "perplexity" : "loss";
 }
 
-std::string Shown(JudgedBy measure, double value) {
-  if (measure == JudgedBy::kAccuracy) return fmt::format("{:.2f} %", 100 * value);
-  return measure == JudgedBy::kPerplexity ? fmt::format("{:.2f}", value)
-                                          : fmt::format("{:.4g}", value);
+std::string Shown(Criterion measure, double value) {
+  if (measure == Criterion::kAccuracy) return fmt::format("{:.2f} %", 100 * value);
+  return measure == Criterion::kPerplexity ? fmt::format("{:.2f}", value)
+                                           : fmt::format("{:.4g}", value);
 }
 
 ordered_json TrainJson(const Summary& summary) {
@@ -224,7 +224,7 @@ std::string TestText(const TestResult& test, const std::string& split) {
 std::string TargetText(const Summary& summary) {
   if (!summary.target) return "";
   const TargetResult& target = *summary.target;
-  const JudgedBy measure = summary.best ? summary.best->measure() : JudgedBy::kAccuracy;
+  const Criterion measure = summary.best ? summary.best->measure() : Criterion::kAccuracy;
   const std::string what =
       fmt::format("the target {} of {}", NameOf(measure), Shown(measure, target.value));
   if (target.reached) {

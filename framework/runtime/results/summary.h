@@ -39,7 +39,7 @@ struct TestResult {
 };
 
 // What a run is judged by: the accuracy of classes, the perplexity of sentences, else the loss.
-enum class JudgedBy { kAccuracy, kPerplexity, kLoss };
+enum class Criterion { kAccuracy, kPerplexity, kLoss };
 
 struct BestResult {
   int64_t epoch = 0;
@@ -50,9 +50,9 @@ struct BestResult {
   std::optional<double> perplexity;  // of the validation split
   std::vector<std::pair<std::string, double>> others;
 
-  JudgedBy measure() const {
-    if (accuracy) return JudgedBy::kAccuracy;
-    return perplexity ? JudgedBy::kPerplexity : JudgedBy::kLoss;
+  Criterion measure() const {
+    if (accuracy) return Criterion::kAccuracy;
+    return perplexity ? Criterion::kPerplexity : Criterion::kLoss;
   }
   double value() const { return accuracy.value_or(perplexity.value_or(loss.value_or(0))); }
 };

@@ -9,7 +9,7 @@
 #include "framework/data/batches.h"
 #include "framework/exchange/reducer.h"
 #include "framework/runtime/judge/run_evaluation.h"
-#include "framework/runtime/run/settled_strategy.h"
+#include "framework/runtime/run/auto_strategy.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/schedule_profile.h"
@@ -39,17 +39,18 @@ void AddVectors(const Actor& actor, int64_t solver_vectors, RankMemory& memory) 
   }
 }
 
-RankMemory MemoryOf(const RunConfig& config, const RunBasis& basis, const BoundarySchedule& rule) {
+RankMemory MemoryOf(const RunConfig& config, const RunInputs& inputs,
+                    const BoundarySchedule& rule) {
   RankMemory memory;
   const ExchangeSpec spec =
-      ExchangeOf(config, basis.graph->weights(), PiecesOf(*basis.graph), rule);
+      ExchangeOf(config, inputs.graph->weights(), LayerGradientsOf(*inputs.graph), rule);
   const auto vectors = static_cast<int64_t>(config.solver.solver->StateNames().size());
   for (const ActorId id : spec.placement().ActorsOf(0)) {
     AddVectors(*config.strategy->MakeActor(id, spec.actors), vectors, memory);
   }
-  memory.activations = static_cast<int64_t>(basis.net->bytes());
-  for (const FieldSpec& field : basis.dataset->fields()) {
-    const int64_t samples = basis.sampler->MaxShare(static_cast<int>(config.workers));
+  memory.activations = static_cast<int64_t>(inputs.net->bytes());
+  for (const FieldSpec& field : inputs.dataset->fields()) {
+    const int64_t samples = inputs.sampler->MaxShare(static_cast<int>(config.workers));
     memory.batches += Prefetcher::kDepth * samples * field.sample_shape.count() *
                       static_cast<int64_t>(SizeOf(field.dtype));
   }
@@ -59,40 +60,40 @@ RankMemory MemoryOf(const RunConfig& config, const RunBasis& basis, const Bounda
 // Plans by the times of `strategy.profile: FILE`; times that the run measures itself are not known.
 void PlanByProfile(Transport& transport, DryRun& run) {
   RunConfig& config = run.config;
-  if (!run.basis.plan.buckets.empty() || !PlansByTime(config) || config.profile == "measure")
+  if (!run.inputs.plan.buckets.empty() || !PlansByTime(config) || config.profile == "measure")
     return;
-  const GradientPieces pieces = PiecesFrom(ReadProfile(config.profile), config);
-  config = SettleStrategy(config, pieces, transport);
+  const LayerGradients layer_gradients = LayerGradientsFrom(ReadProfile(config.profile), config);
+  config = ResolveAutoStrategy(config, layer_gradients, transport);
   if (PlansByTime(config)) {
-    DecideBuckets(config, pieces, run.basis.plan);
+    DecideBuckets(config, layer_gradients, run.inputs.plan);
   } else {
-    run.basis.plan.buckets = BucketsOf(config, pieces);
+    run.inputs.plan.buckets = BucketsOf(config, layer_gradients);
   }
 }
 
-RunFacts FactsOf(const RunConfig& config, const RunBasis& basis) {
-  const Dataset& data = *basis.dataset;
-  RunFacts facts;
-  facts.train_samples = data.size(Split::kTrain);
-  facts.test_samples = data.size(Split::kTest);
-  if (data.has_validation()) facts.validation_samples = data.size(Split::kValidation);
-  facts.parameters = basis.graph->weights().size();
-  facts.frozen = FrozenText(*basis.graph);
-  facts.plan = basis.plan;
-  facts.buckets_open = basis.plan.buckets.empty();
-  facts.begin = basis.start.position;
-  facts.start_file = basis.start.file;
-  facts.share = basis.sampler->ShareOf(0, 0, static_cast<int>(config.workers)).share.size();
+RunInfo InfoOf(const RunConfig& config, const RunInputs& inputs) {
+  const Dataset& data = *inputs.dataset;
+  RunInfo info;
+  info.train_samples = data.size(Split::kTrain);
+  info.test_samples = data.size(Split::kTest);
+  if (data.has_validation()) info.validation_samples = data.size(Split::kValidation);
+  info.parameters = inputs.graph->weights().size();
+  info.frozen = FrozenText(*inputs.graph);
+  info.plan = inputs.plan;
+  info.buckets_open = inputs.plan.buckets.empty();
+  info.begin = inputs.start.position;
+  info.start_file = inputs.start.file;
+  info.share = inputs.sampler->ShareOf(0, 0, static_cast<int>(config.workers)).share.size();
   const BoundarySchedule rule =
-      BoundaryScheduleOf(config, facts.train_samples, basis.start.step_offset);
-  facts.steps_per_epoch = rule.steps_per_epoch();
-  facts.last_step = rule.StepsOf(rule.last_samples);
-  facts.memory = MemoryOf(config, basis, rule);
-  DescribeRun(config, *basis.graph, basis.plan, facts.summary);
+      BoundaryScheduleOf(config, info.train_samples, inputs.start.step_offset);
+  info.steps_per_epoch = rule.steps_per_epoch();
+  info.last_step = rule.StepsOf(rule.last_samples);
+  info.memory = MemoryOf(config, inputs, rule);
+  DescribeRun(config, *inputs.graph, inputs.plan, info.summary);
   const auto samples = static_cast<double>(rule.last_samples);
-  facts.summary.epochs = samples / static_cast<double>(facts.train_samples);
-  facts.summary.steps = samples / static_cast<double>(config.batch);
-  return facts;
+  info.summary.epochs = samples / static_cast<double>(info.train_samples);
+  info.summary.steps = samples / static_cast<double>(config.batch);
+  return info;
 }
 
 }  // namespace
@@ -104,18 +105,18 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   const bool resumes = request.resume != "none";
   RunFolder(config.output).CheckFree(GoesOnIn(config.output, request.resume));
   const std::unique_ptr<Transport> alone = LocalWorld(1).Connect(0);
-  DryRun run{.config = SettleStrategy(config, request, *alone)};
-  LoadBasis(run.config, /*computes=*/true, run.basis);
-  TellModel(*run.basis.graph);
-  DecideBasis(run.config, request, RunFolder(config.output), threads, run.basis);
+  DryRun run{.config = ResolveAutoStrategy(config, request, *alone)};
+  LoadInputs(run.config, /*computes=*/true, run.inputs);
+  TellModel(*run.inputs.graph);
+  DecideInputs(run.config, request, RunFolder(config.output), threads, run.inputs);
   const BoundarySchedule rule = BoundaryScheduleOf(
-      run.config, run.basis.dataset->size(Split::kTrain), run.basis.start.step_offset);
+      run.config, run.inputs.dataset->size(Split::kTrain), run.inputs.start.step_offset);
   PlanByProfile(*alone, run);
-  run.facts = FactsOf(run.config, run.basis);
-  run.facts.finished =
-      resumes && run.basis.start.in_own_folder &&
-      TellFinished(RunFolder(run.config.output), run.config, run.basis.graph->metric_names(),
-                   run.basis.start.position, run.basis.start.so_far, rule);
+  run.info = InfoOf(run.config, run.inputs);
+  run.info.finished =
+      resumes && run.inputs.start.in_own_folder &&
+      TellFinished(RunFolder(run.config.output), run.config, run.inputs.graph->metric_names(),
+                   run.inputs.start.position, run.inputs.start.so_far, rule);
   TellDevice(run.config);
   TellData(run.config);
   return run;

@@ -8,7 +8,7 @@
 #include "framework/core/execution_plan.h"
 #include "framework/exchange/boundary_schedule.h"
 #include "framework/runtime/results/summary.h"
-#include "framework/runtime/run/run_basis.h"
+#include "framework/runtime/run/run_inputs.h"
 #include "framework/runtime/run/start_point.h"
 #include "framework/runtime/setup/run_config.h"
 
@@ -27,7 +27,7 @@ struct RankMemory {
 };
 
 // What is known of a run before its first step.
-struct RunFacts {
+struct RunInfo {
   Summary
       summary;  // as far as the run's will say the same; `epochs` and `steps` are those of its end
   int64_t parameters = 0;
@@ -46,8 +46,8 @@ struct RunFacts {
 
 struct DryRun {
   RunConfig config;  // with the strategy by name, unless measured times are to choose it (auto)
-  RunBasis basis;
-  RunFacts facts;
+  RunInputs inputs;
+  RunInfo info;
 };
 
 // `config`: placed on its hosts (PlaceOnHosts).  `threads`: of a rank, where nobody says how many.

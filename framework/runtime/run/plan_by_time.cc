@@ -6,7 +6,7 @@
 #include "framework/comm/gather.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
-#include "framework/runtime/run/settled_strategy.h"
+#include "framework/runtime/run/auto_strategy.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/schedule_profile.h"
 
@@ -36,12 +36,12 @@ std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
                                        const BoundarySchedule& rule, const MeasuredWorker& worker,
                                        RunConfig& config, ExecutionPlan& plan) {
   const bool root = transport.rank() == 0;
-  GradientPieces pieces = PiecesOf(graph);
+  LayerGradients layer_gradients = LayerGradientsOf(graph);
   std::optional<ModelProfile> profile;
   if (config.profile != "measure") {
     if (root) {
       const ModelProfile given = ReadProfile(config.profile);
-      pieces = PiecesFrom(given, config);
+      layer_gradients = LayerGradientsFrom(given, config);
       if (given.threads != plan.threads) {
         log::Warning("{} was measured with {} a rank, the run has {}: it may not be planned well",
                      config.profile, Counted(given.threads, "thread"), plan.threads);
@@ -56,19 +56,19 @@ std::optional<ModelProfile> PlanByTime(Transport& transport, const Graph& graph,
         Measure(transport, ExchangeOf(config, graph, plan, rule), worker);
     if (!measured) {
       if (root) log::Info("asked to stop while measuring: the run ends after its next step");
-      DecideBuckets(config, pieces, plan);
+      DecideBuckets(config, layer_gradients, plan);
       return std::nullopt;
     }
     if (root) profile = ModelProfileOf(*measured, graph, worker.batch.samples, config, plan);
-    pieces.ready = std::move(measured->ready);
-    pieces.reduce_seconds = ReduceTimeOf(measured->sums);
+    layer_gradients.ready = std::move(measured->ready);
+    layer_gradients.reduce_seconds = ReduceTimeOf(measured->sums);
   }
-  config = SettleStrategy(config, pieces, transport);
+  config = ResolveAutoStrategy(config, layer_gradients, transport);
   if (root && PlansByTime(config)) {
-    DecideBuckets(config, pieces, plan);
-    log::Info("{}", DescribeBuckets(config, pieces, plan));
+    DecideBuckets(config, layer_gradients, plan);
+    log::Info("{}", DescribeBuckets(config, layer_gradients, plan));
   } else if (root) {
-    plan.buckets = BucketsOf(config, pieces);
+    plan.buckets = BucketsOf(config, layer_gradients);
   }
   plan = PlanFromJson(Broadcast(transport, root ? ToJson(plan) : ""), "rank 0's plan");
   return profile;

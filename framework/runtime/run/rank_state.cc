@@ -61,23 +61,23 @@ struct Fact {
   std::string key, line;
 };
 
-std::vector<Fact> FactsOf(const std::string& text) {
+std::vector<Fact> InfoOf(const std::string& text) {
   std::istringstream lines(text);
-  std::vector<Fact> facts;
+  std::vector<Fact> info;
   std::string section;
   for (std::string line; std::getline(lines, line);) {
     std::string key = line.substr(0, line.find(':'));
     key.erase(0, key.find_first_not_of(' '));
     if (!line.starts_with(' ')) section = key;
-    facts.push_back({line.starts_with(' ') ? section + "." + key : key, line});
+    info.push_back({line.starts_with(' ') ? section + "." + key : key, line});
   }
-  return facts;
+  return info;
 }
 
-const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
+const Fact* Find(const std::vector<Fact>& info, const std::string& key) {
   const auto it =
-      std::find_if(facts.begin(), facts.end(), [&](const Fact& fact) { return fact.key == key; });
-  return it == facts.end() ? nullptr : &*it;
+      std::find_if(info.begin(), info.end(), [&](const Fact& fact) { return fact.key == key; });
+  return it == info.end() ? nullptr : &*it;
 }
 
 // A compressor has no state but the residual, whatever its keys; what sums selections has some of its own,
@@ -92,10 +92,10 @@ bool MayChange(const Strategy& strategy, const std::string& key) {
 }
 
 // Those of `facts` that `others` have too and that may not change.
-std::string Essential(const std::vector<Fact>& facts, const std::vector<Fact>& others,
+std::string Essential(const std::vector<Fact>& info, const std::vector<Fact>& others,
                       const Strategy& strategy) {
   std::string text;
-  for (const Fact& fact : facts) {
+  for (const Fact& fact : info) {
     if (!MayChange(strategy, fact.key) && Find(others, fact.key)) text += fact.line + '\n';
   }
   return text;
@@ -103,7 +103,7 @@ std::string Essential(const std::vector<Fact>& facts, const std::vector<Fact>& o
 
 std::string DifferenceOf(const std::string& there, const std::string& here,
                          const Strategy& strategy) {
-  const std::vector<Fact> before = FactsOf(there), now = FactsOf(here);
+  const std::vector<Fact> before = InfoOf(there), now = InfoOf(here);
   return LineDiff(Essential(before, now, strategy), Essential(now, before, strategy));
 }
 
@@ -137,16 +137,16 @@ Kept ReadKept(const Checkpoint& checkpoint) {
 }
 
 std::string OrderIn(const std::string& actors) {
-  const std::vector<Fact> facts = FactsOf(actors);
-  const Fact* const order = Find(facts, "parameters");
+  const std::vector<Fact> info = InfoOf(actors);
+  const Fact* const order = Find(info, "parameters");
   return order == nullptr ? "" : order->line;
 }
 
 constexpr char kRateKey[] = "rate of a gradient";
 
 double RateIn(const std::string& placement) {
-  const std::vector<Fact> facts = FactsOf(placement);
-  const Fact* const rate = Find(facts, kRateKey);
+  const std::vector<Fact> info = InfoOf(placement);
+  const Fact* const rate = Find(info, kRateKey);
   return rate == nullptr ? 0 : std::stod(rate->line.substr(rate->line.find(':') + 1));
 }
 

@@ -1,4 +1,4 @@
-// ReadyTimes: when in a step each piece of the gradient is there, by measuring it in many of them.
+// ReadyTimes: when in a step each layer's gradient of the gradient is there, by measuring it in many of them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace dtrain {
 class ReadyTimes {
  public:
   // Remembers the last `steps` steps.
-  ReadyTimes(const GradientPieces& pieces, size_t steps) : pieces_(pieces.ranges), most_(steps) {}
+  ReadyTimes(const LayerGradients& layer_gradients, size_t steps)
+      : layer_gradients_(layer_gradients.ranges), most_(steps) {}
 
   void BeginStep() {
     start_ = WallNow();
@@ -25,26 +26,27 @@ class ReadyTimes {
   void Ready(Range range) {
     std::vector<double>& step = steps_.back();
     const double now = ToSeconds(WallNow() - start_);
-    while (step.size() < pieces_.size() && pieces_[step.size()].end <= range.end) {
+    while (step.size() < layer_gradients_.size() &&
+           layer_gradients_[step.size()].end <= range.end) {
       step.push_back(now);
     }
   }
   void Clear() { steps_.clear(); }
 
   size_t steps() const { return steps_.size(); }
-  // By piece, in seconds since the step began; without the first `warm_up` of the steps.
+  // By layer's gradient, in seconds since the step began; without the first `warm_up` of the steps.
   std::vector<double> Medians(size_t warm_up = 0) const {
     std::vector<double> medians;
-    for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+    for (size_t gradient = 0; gradient < layer_gradients_.size(); ++gradient) {
       std::vector<double> seconds;
-      for (size_t i = warm_up; i < steps_.size(); ++i) seconds.push_back(steps_[i].at(piece));
+      for (size_t i = warm_up; i < steps_.size(); ++i) seconds.push_back(steps_[i].at(gradient));
       medians.push_back(Median(std::move(seconds)));
     }
     return medians;
   }
 
  private:
-  const std::vector<Range> pieces_;
+  const std::vector<Range> layer_gradients_;
   const size_t most_;
   Nanos start_ = 0;
   std::deque<std::vector<double>> steps_;

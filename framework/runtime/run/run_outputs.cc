@@ -107,12 +107,12 @@ void RunOutputs::GoOnFrom(const StartPoint& start) {
   }
 }
 
-GradientStudy* RunOutputs::StudyGradients(int64_t steps_before) {
-  if (!root_ || config_.study_every == 0) return nullptr;
-  study_ = std::make_unique<StudyWithFile>(config_.study_every, folder_.gradients());
-  if (!kept_step_) study_->file.KeepNoLines();
-  study_->study.BeginBehind(steps_before);
-  return &study_->study;
+GradientStatistics* RunOutputs::StudyGradients(int64_t steps_before) {
+  if (!root_ || config_.statistics_every == 0) return nullptr;
+  statistics_ = std::make_unique<StatisticsWithFile>(config_.statistics_every, folder_.gradients());
+  if (!kept_step_) statistics_->file.KeepNoLines();
+  statistics_->statistics.BeginBehind(steps_before);
+  return &statistics_->statistics;
 }
 
 void RunOutputs::SaveProfile(const ModelProfile& profile) {
@@ -162,24 +162,24 @@ void RunOutputs::Failed(int rank, const TrainingPosition& position, const Error&
   }
 }
 
-void RunOutputs::Step(const StepFacts& facts) {
+void RunOutputs::Step(const StepInfo& info) {
   if (!root_) return;
   if (watch_) watch_->Boundaries();
-  Tell(facts);
+  ReportProgress(info);
   if (watch_) watch_->StepBegins();
 }
 
-void RunOutputs::Tell(const StepFacts& facts) {
-  const int64_t step = facts.at.step;
+void RunOutputs::ReportProgress(const StepInfo& info) {
+  const int64_t step = info.at.step;
   // A resumed run logs the steps that an undisturbed one logs.
-  const bool due = facts.last || step <= config_.log_first_steps ||
+  const bool due = info.last || step <= config_.log_first_steps ||
                    step / config_.log_every_steps > last_step_ / config_.log_every_steps;
   last_step_ = step;
   if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
-  progress_->Update(ProgressPoint{facts.at.epoch + 1, step, facts.loss, slowest_}, WallNow());
+  progress_->Update(ProgressPoint{info.at.epoch + 1, step, info.loss, slowest_}, WallNow());
   if (!due) return;
-  const StepMetrics metrics{facts.at, facts.loss, facts.learning_rate, facts.samples_per_second,
-                            facts.exposed_seconds};
+  const StepMetrics metrics{info.at, info.loss, info.learning_rate, info.samples_per_second,
+                            info.exposed_seconds};
   metrics_->Write(metrics);
   logged_loss_ = metrics.loss;
   if (tensorboard_) tensorboard_->Write(metrics);

@@ -52,7 +52,7 @@ class RunOutputs {
             int64_t last_step);
 
   // Makes the study of the gradients of a worker that has taken so many steps before; null where there is none.
-  GradientStudy* StudyGradients(int64_t steps_before);
+  GradientStatistics* StudyGradients(int64_t steps_before);
   // Write the times that the run was planned by, for other runs, and the plan that is in force from now on.
   void SaveProfile(const ModelProfile& profile);
   void PlannedAnew(const ExecutionPlan& plan);
@@ -61,7 +61,7 @@ class RunOutputs {
   // since no other rank can: it is told and the process ends with exit code 7.
   void Does(Doing doing, const TrainingPosition& position);
 
-  struct StepFacts {
+  struct StepInfo {
     MetricsPoint at;
     double loss = 0;
     double learning_rate = 0;
@@ -69,7 +69,7 @@ class RunOutputs {
     double exposed_seconds = 0;  // of this step
     bool last = false;           // of the run: logged in any case
   };
-  void Step(const StepFacts& facts);
+  void Step(const StepInfo& info);
   // Called for each rank at the rest of this step.
   void RankDid(int64_t step, const RankTimes& times);
   // `split` was evaluated; a set without a validation split is judged by its test split.
@@ -99,7 +99,7 @@ class RunOutputs {
   void EndsEarly();
 
  private:
-  void Tell(const StepFacts& facts);
+  void ReportProgress(const StepInfo& info);
   [[noreturn]] void StepHangs(const std::string& what) const;
   CheckpointInfo InfoOf(const TrainingPosition& position, const CheckpointSource& source) const;
   void GoOnFrom(const StartPoint& start);
@@ -118,7 +118,7 @@ class RunOutputs {
   std::unique_ptr<TensorBoardWriter> tensorboard_;  // where the config asks for it
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Ticker> ticker_;  // of the progress
-  std::unique_ptr<StudyWithFile> study_;
+  std::unique_ptr<StatisticsWithFile> statistics_;
   RunResults results_;
   std::atomic<int64_t> step_ = 0, epoch_ = 0;  // as the run was told to stand
   std::optional<StepWatch> watch_;             // the last one: its thread uses others

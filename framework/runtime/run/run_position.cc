@@ -26,12 +26,12 @@ void RunPosition::Add(const StepOutcome& outcome) {
   MoveTo(now_.samples_applied + outcome.samples);
 }
 
-bool RunPosition::Hear(const Quiescence::Told& told) {
-  if (told.samples_applied <= now_.samples_applied) return false;
-  loss_ = Mean(told.loss_sum - told_.loss_sum, told.samples - told_.samples);
-  told_ = told;
-  before_ = std::max<int64_t>(told.samples_applied - rule_.batch, 0);
-  MoveTo(told.samples_applied);
+bool RunPosition::UpdateProgress(const Quiescence::Progress& progress) {
+  if (progress.samples_applied <= now_.samples_applied) return false;
+  loss_ = Mean(progress.loss_sum - progress_.loss_sum, progress.samples - progress_.samples);
+  progress_ = progress;
+  before_ = std::max<int64_t>(progress.samples_applied - rule_.batch, 0);
+  MoveTo(progress.samples_applied);
   return true;
 }
 

@@ -28,7 +28,7 @@ class RunPosition {
   // Synchronous runs: all workers have ended a step.
   void Add(const StepOutcome& outcome);
   // Asynchronous ones: what rank 0 has been told so far; false where that is nothing new.
-  bool Hear(const Quiescence::Told& told);
+  bool UpdateProgress(const Quiescence::Progress& progress);
 
   const BoundarySchedule& rule() const { return rule_; }
   const TrainingPosition& first() const { return first_; }  // where this run began
@@ -58,7 +58,7 @@ class RunPosition {
   TrainingPosition first_, now_;
   int64_t before_ = 0;  // samples applied before the last global batch
   double loss_ = 0;
-  Quiescence::Told told_;
+  Quiescence::Progress progress_;
 };
 
 // Where a run stands at a boundary.

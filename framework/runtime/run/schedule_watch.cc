@@ -55,7 +55,7 @@ double FactorAt(const std::map<int64_t, double>& factors, int64_t bytes) {
 
 double SeenTimes::sum_seconds() const { return std::accumulate(sums.begin(), sums.end(), 0.0); }
 
-bool HasDrifted(double planned, double seen, double step_seconds) {
+bool Differs(double planned, double seen, double step_seconds) {
   const double difference = std::abs(seen - planned);
   return difference > kDrift * planned && difference > kOfAStep * step_seconds;
 }
@@ -78,14 +78,15 @@ ReduceTable AsSeen(const ReduceTable& idle, const std::vector<Range>& buckets,
 
 bool ScheduleWatch::Look(Exchange& exchange, int64_t step, bool replan) {
   bool anew = false;
-  exchange.AtBoundary(
-      [&](Transport& transport) { anew = Look(transport, exchange.sum_times(), step, replan); });
+  exchange.AtBoundary([&](Transport& transport) {
+    anew = Look(transport, exchange.all_reduce_times(), step, replan);
+  });
   if (anew) exchange.SetBuckets(plan_.buckets);
   return anew;
 }
 
 // What is answered at once is the same on all ranks: they have had the same steps.
-bool ScheduleWatch::Look(Transport& transport, SumTimes& sums, int64_t step, bool replan) {
+bool ScheduleWatch::Look(Transport& transport, AllReduceTimes& sums, int64_t step, bool replan) {
   if (plan_.compute_seconds <= 0) return false;  // nobody knows what it was made from
   // Steps of a warm-up send more than those that the plan is for.
   const CompressConfig& compress = config_.compress;
@@ -97,7 +98,7 @@ bool ScheduleWatch::Look(Transport& transport, SumTimes& sums, int64_t step, boo
   }
   if (sums.steps().size() < kLeastSteps || ready_.steps() < sums.steps().size()) return false;
   const SeenTimes seen = Join(transport, sums);
-  bool drifted = transport.rank() == 0 && Judge(seen, step);
+  bool drifted = transport.rank() == 0 && HasDrifted(seen, step);
   drifted = Broadcast(transport, drifted ? "drift" : "") == "drift";
   if (!drifted || !replan || !Replan(transport, seen, step)) return false;
   sums.Clear();
@@ -107,7 +108,7 @@ bool ScheduleWatch::Look(Transport& transport, SumTimes& sums, int64_t step, boo
 }
 
 // On rank 0; nothing elsewhere.
-SeenTimes ScheduleWatch::Join(Transport& transport, const SumTimes& sums) const {
+SeenTimes ScheduleWatch::Join(Transport& transport, const AllReduceTimes& sums) const {
   std::vector<double> mine;
   for (const std::vector<double>& step : sums.steps()) {
     DT_CHECK(step.size() == plan_.buckets.size())
@@ -125,10 +126,10 @@ SeenTimes ScheduleWatch::Join(Transport& transport, const SumTimes& sums) const 
   return seen;
 }
 
-bool ScheduleWatch::Judge(const SeenTimes& seen, int64_t step) {
+bool ScheduleWatch::HasDrifted(const SeenTimes& seen, int64_t step) {
   const double whole = plan_.predicted_seconds;
-  if (!HasDrifted(plan_.compute_seconds, seen.compute_seconds(), whole) &&
-      !HasDrifted(plan_.sum_seconds, seen.sum_seconds(), whole)) {
+  if (!Differs(plan_.compute_seconds, seen.compute_seconds(), whole) &&
+      !Differs(plan_.sum_seconds, seen.sum_seconds(), whole)) {
     return false;
   }
   if (drift_) return true;
@@ -146,17 +147,17 @@ bool ScheduleWatch::Judge(const SeenTimes& seen, int64_t step) {
 
 // False where a stop signal came in between.
 bool ScheduleWatch::Replan(Transport& transport, const SeenTimes& seen, int64_t step) {
-  const std::optional<ReduceTable> idle = MeasureSumTimes(transport, spec_);
+  const std::optional<ReduceTable> idle = MeasureAllReduceTimes(transport, spec_);
   if (!idle) return false;
   const bool root = transport.rank() == 0;
   if (root) {
-    GradientPieces pieces = spec_.pieces;
-    pieces.ready = seen.ready;
-    pieces.reduce_seconds = ReduceTimeOf(AsSeen(*idle, plan_.buckets, seen.sums));
+    LayerGradients layer_gradients = spec_.layer_gradients;
+    layer_gradients.ready = seen.ready;
+    layer_gradients.reduce_seconds = ReduceTimeOf(AsSeen(*idle, plan_.buckets, seen.sums));
     const auto before = static_cast<int64_t>(plan_.buckets.size());
-    DecideBuckets(config_, pieces, plan_);
+    DecideBuckets(config_, layer_gradients, plan_);
     log::Info("step {}: planned anew, after {}: {}", step, Counted(before, "bucket"),
-              DescribeBuckets(config_, pieces, plan_));
+              DescribeBuckets(config_, layer_gradients, plan_));
   }
   plan_ = PlanFromJson(Broadcast(transport, root ? ToJson(plan_) : ""), "rank 0's plan");
   return true;

@@ -14,9 +14,9 @@
 #include "framework/comm/reduce_time.h"
 #include "framework/comm/transport.h"
 #include "framework/core/execution_plan.h"
+#include "framework/exchange/all_reduce_times.h"
 #include "framework/exchange/exchange.h"
 #include "framework/exchange/exchange_spec.h"
-#include "framework/exchange/sum_times.h"
 #include "framework/runtime/results/summary.h"
 #include "framework/runtime/run/ready_times.h"
 #include "framework/runtime/setup/run_config.h"
@@ -25,7 +25,7 @@ namespace dtrain {
 
 // What steps took, all ranks together.
 struct SeenTimes {
-  std::vector<double> ready;  // by piece, at the slowest worker
+  std::vector<double> ready;  // by layer's gradient, at the slowest worker
   std::vector<double> sums;   // by bucket
 
   double compute_seconds() const { return ready.back(); }
@@ -48,7 +48,10 @@ class ScheduleWatch {
 
   // All is borrowed but the spec, whose start is not looked at.
   ScheduleWatch(const RunConfig& config, const ExchangeSpec& spec, ExecutionPlan& plan)
-      : config_(config), spec_(spec), plan_(plan), ready_(spec.pieces, SumTimes::kSteps) {}
+      : config_(config),
+        spec_(spec),
+        plan_(plan),
+        ready_(spec.layer_gradients, AllReduceTimes::kSteps) {}
 
   ReadyTimes* ready() { return &ready_; }
 
@@ -59,9 +62,9 @@ class ScheduleWatch {
   void Describe(PlanSummary& summary) const;  // rank 0
 
  private:
-  bool Look(Transport& transport, SumTimes& sums, int64_t step, bool replan);
-  SeenTimes Join(Transport& transport, const SumTimes& sums) const;
-  bool Judge(const SeenTimes& seen, int64_t step);
+  bool Look(Transport& transport, AllReduceTimes& sums, int64_t step, bool replan);
+  SeenTimes Join(Transport& transport, const AllReduceTimes& sums) const;
+  bool HasDrifted(const SeenTimes& seen, int64_t step);
   bool Replan(Transport& transport, const SeenTimes& seen, int64_t step);
 
   const RunConfig& config_;

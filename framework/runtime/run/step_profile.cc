@@ -45,10 +45,10 @@ bool GoesOn(Transport& transport) {
 }
 
 // This rank's; what there is of them when it is asked to stop.
-void MeasureSteps(const MeasuredWorker& worker, const GradientPieces& pieces, ReadyTimes& times,
-                  LayerTimes& layers) {
+void MeasureSteps(const MeasuredWorker& worker, const LayerGradients& layer_gradients,
+                  ReadyTimes& times, LayerTimes& layers) {
   ReadyToTimes sink(times);
-  std::vector<float> gradients(static_cast<size_t>(pieces.total()) + Reducer::kTailSize);
+  std::vector<float> gradients(static_cast<size_t>(layer_gradients.total()) + Reducer::kTailSize);
   std::vector<float> state(worker.state.begin(), worker.state.end());
   for (int step = 0; step < kMeasuredSteps && !StopRequested(); ++step) {
     worker.pacer.BeginStep(step);
@@ -155,7 +155,7 @@ std::vector<double> LastOf(const std::vector<std::string>& all) {
   return last;
 }
 
-std::optional<ReduceTable> MeasureSumTimes(Transport& transport, const ExchangeSpec& spec) {
+std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec) {
   ReduceTable table;
   const int64_t bytes = (spec.size() + Reducer::kTailSize) * static_cast<int64_t>(sizeof(float));
   const auto go_on = [&] { return GoesOn(transport); };
@@ -176,15 +176,15 @@ std::optional<ReduceTable> MeasureSumTimes(Transport& transport, const ExchangeS
 std::optional<Measurement> Measure(Transport& transport, const ExchangeSpec& spec,
                                    const MeasuredWorker& worker) {
   transport.Barrier();
-  ReadyTimes times(spec.pieces, kMeasuredSteps);
+  ReadyTimes times(spec.layer_gradients, kMeasuredSteps);
   LayerTimes layers(worker.net);
-  MeasureSteps(worker, spec.pieces, times, layers);
+  MeasureSteps(worker, spec.layer_gradients, times, layers);
   if (!GoesOn(transport)) return std::nullopt;
   Measurement measured;
   const std::string last = ToBytes(LastOf(Gather(transport, ToBytes(times.Medians(kWarmUp)))));
   measured.ready = FromBytes<std::vector<double>>(Broadcast(transport, last));
   measured.layers = layers.Layers(worker.batch.samples, kWarmUp);
-  std::optional<ReduceTable> sums = MeasureSumTimes(transport, spec);
+  std::optional<ReduceTable> sums = MeasureAllReduceTimes(transport, spec);
   if (!sums) return std::nullopt;
   measured.sums = std::move(*sums);
   return measured;

@@ -29,7 +29,7 @@ struct MeasuredWorker {
 };
 
 struct Measurement {
-  std::vector<double> ready;  // when each piece is there, of the slowest worker
+  std::vector<double> ready;  // when each layer's gradient is there, of the slowest worker
   ReduceTable sums;           // T(M), as rank 0 sees it
   // Of this rank's steps; in forward order.
   std::vector<LayerProfile> layers;
@@ -43,9 +43,9 @@ std::optional<Measurement> Measure(Transport& transport, const ExchangeSpec& spe
 
 // T(M) alone, as rank 0 sees it, the same on all ranks: of the spec's collective or, where a compressor
 // selects, of selections, with the time to select them.  Nothing when a stop signal has come.
-std::optional<ReduceTable> MeasureSumTimes(Transport& transport, const ExchangeSpec& spec);
+std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec);
 
-// By piece, the latest of all ranks (ToBytes of each one's times).
+// By layer's gradient, the latest of all ranks (ToBytes of each one's times).
 std::vector<double> LastOf(const std::vector<std::string>& all);
 
 }  // namespace dtrain

@@ -15,16 +15,16 @@
 #include "framework/runtime/launch/status_record.h"
 #include "framework/runtime/launch/stop_signal.h"
 #include "framework/runtime/launch/world.h"
+#include "framework/runtime/run/auto_strategy.h"
 #include "framework/runtime/run/best_weights.h"
 #include "framework/runtime/run/mean_state.h"
 #include "framework/runtime/run/plan_by_time.h"
 #include "framework/runtime/run/rank_state.h"
 #include "framework/runtime/run/run_accounts.h"
-#include "framework/runtime/run/run_basis.h"
+#include "framework/runtime/run/run_inputs.h"
 #include "framework/runtime/run/run_outputs.h"
 #include "framework/runtime/run/run_position.h"
 #include "framework/runtime/run/schedule_watch.h"
-#include "framework/runtime/run/settled_strategy.h"
 #include "framework/runtime/run/share_times.h"
 #include "framework/runtime/run/training_step.h"
 #include "framework/runtime/setup/run_exchange.h"
@@ -37,7 +37,7 @@ namespace {
 class Trainer {
  public:
   Trainer(const RunConfig& config, const TrainRequest& request, Transport& transport)
-      : config_(SettleStrategy(config, request, transport)),
+      : config_(ResolveAutoStrategy(config, request, transport)),
         request_(request),
         transport_(transport),
         placement_(PlacementOf(config)),
@@ -57,7 +57,7 @@ class Trainer {
   bool SetUp();
   bool Agree(bool yes);
   bool IsFinished(const StartPoint& start, const BoundarySchedule& rule);
-  void PrepareState(const RunBasis& basis);
+  void PrepareState(const RunInputs& inputs);
   std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const BoundarySchedule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
@@ -68,7 +68,7 @@ class Trainer {
   void Log();
   std::optional<ExitCode> AtBoundary(const BoundaryState& state);
   void LookAtSchedule(const BoundaryPoint& point);
-  bool Judge(bool run_ends);
+  bool Evaluate(bool run_ends);
   bool MayEnd();
   void MeanStatistics();
   void Evaluate(Split split);
@@ -143,29 +143,29 @@ TrainResult Trainer::Run() {
 
 // False where the run was finished before: nothing is written then.
 bool Trainer::SetUp() {
-  RunBasis basis = AgreeOnBasis(transport_, config_, request_, outputs_);
-  graph_ = std::move(basis.graph);
-  layout_ = std::move(basis.layout);
-  plan_ = std::move(basis.plan);
-  sampler_ = std::move(basis.sampler);
-  net_ = std::move(basis.net);
+  RunInputs inputs = AgreeOnInputs(transport_, config_, request_, outputs_);
+  graph_ = std::move(inputs.graph);
+  layout_ = std::move(inputs.layout);
+  plan_ = std::move(inputs.plan);
+  sampler_ = std::move(inputs.sampler);
+  net_ = std::move(inputs.net);
   // A run that accumulates is short of memory: whole batches stay out of the device's.
-  dataset_ = OnDevice(std::move(basis.dataset), config_.accumulate > 1 ? Device{} : device());
+  dataset_ = OnDevice(std::move(inputs.dataset), config_.accumulate > 1 ? Device{} : device());
   const BoundarySchedule rule =
-      BoundaryScheduleOf(config_, dataset_->size(Split::kTrain), basis.start.step_offset);
-  position_ = RunPosition(rule, basis.start.position);
+      BoundaryScheduleOf(config_, dataset_->size(Split::kTrain), inputs.start.step_offset);
+  position_ = RunPosition(rule, inputs.start.position);
   boundary_ = now();
   trained_.BoundaryAt(now().samples_applied);
-  saved_samples_ = basis.start.SavedSamples();
+  saved_samples_ = inputs.start.SavedSamples();
   next_batch_ =
-      basis.worker ? basis.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
-  PrepareState(basis);
-  if (IsFinished(basis.start, rule)) return false;
-  const std::optional<ModelProfile> profile = PlanBuckets(basis.start, rule);
+      inputs.worker ? inputs.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
+  PrepareState(inputs);
+  if (IsFinished(inputs.start, rule)) return false;
+  const std::optional<ModelProfile> profile = PlanBuckets(inputs.start, rule);
   Say(Doing::kLoading);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   TryTogether(transport_, [&] {
-    outputs_.Open(*graph_, plan_, basis.start, position_.last_step());
+    outputs_.Open(*graph_, plan_, inputs.start, position_.last_step());
     if (profile) outputs_.SaveProfile(*profile);
   });
   accounts_.seconds_before = outputs_.so_far().seconds;
@@ -178,11 +178,11 @@ bool Trainer::SetUp() {
   if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
-                .weights = basis.start.weights,
-                .solver = &basis.start.solver,
-                .ranks = &basis.ranks,
-                .kept = &basis.start.ranks.kept};
-  spec.study = outputs_.StudyGradients(next_batch_);
+                .weights = inputs.start.weights,
+                .solver = &inputs.start.solver,
+                .ranks = &inputs.ranks,
+                .kept = &inputs.start.ranks.kept};
+  spec.statistics = outputs_.StudyGradients(next_batch_);
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_, device());
   return true;
 }
@@ -207,10 +207,10 @@ bool Trainer::IsFinished(const StartPoint& start, const BoundarySchedule& rule) 
   return Agree(finished);
 }
 
-void Trainer::PrepareState(const RunBasis& basis) {
-  const StartPoint& start = basis.start;
+void Trainer::PrepareState(const RunInputs& inputs) {
+  const StartPoint& start = inputs.start;
   state_ = Buffer(device(), static_cast<size_t>(graph_->state().size()) * sizeof(float));
-  const std::vector<float>& own = basis.worker ? basis.worker->statistics : start.state;
+  const std::vector<float>& own = inputs.worker ? inputs.worker->statistics : start.state;
   CopyIn(state_.arena(), own.data(), graph_->state().size());
   mean_state_ = Buffer(state_.bytes());
   std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
@@ -297,7 +297,7 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
 // Moves on by this step: by what all workers did of it, or by what rank 0 has been told.
 void Trainer::Follow(const StepOutcome& outcome) {
   if (synchronous_) position_.Add(outcome);
-  const bool moved = synchronous_ || position_.Hear(exchange_->told());
+  const bool moved = synchronous_ || position_.UpdateProgress(exchange_->progress());
   Say(Doing::kTraining);
   if (moved) Log();
 }
@@ -312,7 +312,7 @@ void Trainer::Log() {
 void Trainer::ReadBoundary() {
   if (synchronous_) return;
   const int64_t step = now().step;
-  if (position_.Hear(exchange_->told()) && now().step > step) Log();
+  if (position_.UpdateProgress(exchange_->progress()) && now().step > step) Log();
 }
 
 // Does what is due when nothing is in flight; returns an exit code when the run is over.
@@ -334,7 +334,7 @@ std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
     exchange_->Collect(save);
     MeanStatistics();
   }
-  if (evaluate) point.run_ends = Judge(point.run_ends);
+  if (evaluate) point.run_ends = Evaluate(point.run_ends);
   if (!save && CheckpointDue(config_, point, saved_samples_)) {
     exchange_->Collect(true);
     save = true;
@@ -355,7 +355,7 @@ void Trainer::LookAtSchedule(const BoundaryPoint& point) {
 }
 
 // Evaluates what is due; whether the run ends here, which it may do before its last epoch.
-bool Trainer::Judge(bool run_ends) {
+bool Trainer::Evaluate(bool run_ends) {
   const std::vector<Split> splits = SplitsToEvaluate(*dataset_, run_ends);
   for (const Split split : splits) Evaluate(split);
   if (run_ends || !MayEnd()) return run_ends;

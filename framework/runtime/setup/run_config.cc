@@ -28,8 +28,8 @@ void ReadPlanning(Reader reader, RunConfig& run) {
                 "first step), or the path of a model profile that has their times (profile.json of "
                 "another run)"));
   if (run.profile != "measure" && !fs::is_regular_file(run.profile)) {
-    reader.Mistake("profile", WhyNoFile(run.profile, "there is no profile '" + run.profile + "'"),
-                   "measure, or the path of a file");
+    reader.AddError("profile", WhyNoFile(run.profile, "there is no profile '" + run.profile + "'"),
+                    "measure, or the path of a file");
   }
   const std::string replan = reader.String("replan", "none")
                                  .OneOf({"none", "epoch"})
@@ -85,9 +85,9 @@ std::string HintFor(const RunConfig& run) {
 void CheckDensities(Reader reader, Reader strategy, const RunConfig& run) {
   if (run.strategy->synchronous()) return;
   const auto refuse = [&](const std::string& key) {
-    reader.Mistake(key,
-                   fmt::format("strategy '{}' has one density all the time", run.strategy_name),
-                   "leave it out, or take a synchronous strategy", {strategy.At("name")});
+    reader.AddError(key,
+                    fmt::format("strategy '{}' has one density all the time", run.strategy_name),
+                    "leave it out, or take a synchronous strategy", {strategy.At("name")});
   };
   if (!run.compress.density_warmup.empty()) refuse("density_warmup");
   if (run.compress.dense_steps > 0) refuse("dense_steps");
@@ -98,7 +98,7 @@ void TakeMomentum(Reader root, Reader reader, RunConfig& run) {
   if (!run.strategy->synchronous() || !run.compress.compressor->corrects_momentum()) return;
   Solver::WithoutMomentum without = run.solver.solver->TakeMomentum();
   if (without.solver == nullptr) {
-    reader.Mistake(
+    reader.AddError(
         "name",
         fmt::format("compressor '{}' takes over the momentum of plain sgd; solver '{}' has "
                     "another kind",
@@ -151,10 +151,10 @@ void ReadCompress(Reader root, RunConfig& run) {
   CheckDensities(reader, strategy, run);
   if (run.strategy->Takes(*run.compress.compressor)) return TakeMomentum(root, reader, run);
   const bool none = CompressorsOf(*run.strategy).empty();
-  reader.Mistake("name",
-                 fmt::format("strategy '{}' takes no compressor{}", run.strategy_name,
-                             none ? "" : fmt::format(" '{}'", run.compress.name)),
-                 HintFor(run), {strategy.At("name")});
+  reader.AddError("name",
+                  fmt::format("strategy '{}' takes no compressor{}", run.strategy_name,
+                              none ? "" : fmt::format(" '{}'", run.compress.name)),
+                  HintFor(run), {strategy.At("name")});
 }
 
 void ReadLength(Reader root, RunConfig& run) {
@@ -179,12 +179,12 @@ void ReadBatchNorm(Reader root, RunConfig& run) {
                                    "of all workers' samples");
   run.sync_batch_norm = mode == "sync";
   if (run.sync_batch_norm && !run.strategy->synchronous()) {
-    root.Mistake("batch_norm",
-                 fmt::format("batch_norm 'sync' needs workers that take their steps together; in "
-                             "'{}' each takes its own",
-                             run.strategy_name),
-                 "batch_norm: local, or a synchronous strategy (allreduce, ps_bsp)",
-                 {root.Section("strategy").At("name")});
+    root.AddError("batch_norm",
+                  fmt::format("batch_norm 'sync' needs workers that take their steps together; in "
+                              "'{}' each takes its own",
+                              run.strategy_name),
+                  "batch_norm: local, or a synchronous strategy (allreduce, ps_bsp)",
+                  {root.Section("strategy").At("name")});
   }
 }
 
@@ -238,10 +238,10 @@ void ReadStop(Reader root, Reader evaluate, RunConfig& run) {
                           .Min(0)
                           .Help("end when N evaluations in a row were no better; 0: never");
   if (!run.stop.any() || run.evaluate_every_epochs > 0 || run.evaluate_every_steps > 0) return;
-  stop.Mistake(run.stop.target > 0 ? "target" : "patience",
-               "nothing is evaluated before the end, so nothing can end the run early",
-               "set evaluate.every_epochs or evaluate.every_steps",
-               {evaluate.At("every_epochs"), evaluate.At("every_steps")});
+  stop.AddError(run.stop.target > 0 ? "target" : "patience",
+                "nothing is evaluated before the end, so nothing can end the run early",
+                "set evaluate.every_epochs or evaluate.every_steps",
+                {evaluate.At("every_epochs"), evaluate.At("every_steps")});
 }
 
 void ReadRecords(Reader root, RunConfig& run) {
@@ -273,16 +273,16 @@ void ReadRecords(Reader root, RunConfig& run) {
               "that the checkpoint was trained on: refuse them, or take them with a warning");
   run.checkpoint.takes_other_data = other_data == "take";
   if (run.checkpoint.keep_best && run.data.source && !run.data.source->has_validation()) {
-    checkpoint.Mistake("keep_best",
-                       "which weights are best is told by a validation split, and there is none",
-                       "data.validation: 0.1 sets a share of the training samples aside",
-                       {root.Section("data").At("validation"), root.Section("data").At("name")});
+    checkpoint.AddError("keep_best",
+                        "which weights are best is told by a validation split, and there is none",
+                        "data.validation: 0.1 sets a share of the training samples aside",
+                        {root.Section("data").At("validation"), root.Section("data").At("name")});
   }
   run.timeline =
       root.Bool("timeline", false).Help("write timeline.json, for chrome://tracing and Perfetto");
   run.tensorboard = root.Bool("tensorboard", false)
                         .Help("write event files for TensorBoard to the run folder's tensorboard/");
-  run.study_every =
+  run.statistics_every =
       root.Section("gradients", "a study of worker 0's gradients")
           .Int("every", 0)
           .Min(0)
@@ -306,8 +306,8 @@ void ReadPlanKeys(Reader root, RunConfig& run) {
   run.plan = static_cast<std::string>(
       root.String("plan", "auto").Help("execution plan: auto, or the plan.json of another run"));
   if (run.plan != "auto" && !fs::is_regular_file(run.plan)) {
-    root.Mistake("plan", WhyNoFile(run.plan, "there is no plan file '" + run.plan + "'"),
-                 "auto, or the path of a file");
+    root.AddError("plan", WhyNoFile(run.plan, "there is no plan file '" + run.plan + "'"),
+                  "auto, or the path of a file");
   }
 }
 
@@ -321,7 +321,7 @@ void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
   try {
     run.output = ExpandOutput(output, config_file, TimeStamp());
   } catch (const ConfigError& error) {
-    root.Mistake("output", error.what(), error.hint());
+    root.AddError("output", error.what(), error.hint());
   }
 }
 
@@ -334,7 +334,7 @@ void CheckDevice(Reader root, RunConfig& run) {
   if (lack->of_the_machine) {
     run.warnings.push_back("device 'cuda' is not available on this machine: " + lack->why);
   } else {
-    root.Mistake("device", "device 'cuda' is not available: " + lack->why, lack->hint);
+    root.AddError("device", "device 'cuda' is not available: " + lack->why, lack->hint);
   }
 }
 

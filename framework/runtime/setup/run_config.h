@@ -1,7 +1,7 @@
 // RunConfig: what `dtrain train` does, as read and checked from a config (configs/runs/*.yaml).
 //
 // The sections solver, strategy and data name a registered thing, which reads its own keys.  What
-// is here is valid: every mistake of the file, also between keys, has been reported by then.
+// is here is valid: every error of the file, also between keys, has been reported by then.
 #pragma once
 
 #include <cstdint>
@@ -62,12 +62,12 @@ struct RunConfig {
   std::shared_ptr<const Strategy> strategy;
   CompressConfig compress;
   std::string profile =
-      "measure";             // what a schedule by time goes by: that, or a model profile's path
-  bool replan = false;       // where it does: anew at epochs, when times have changed
-  bool timeline = false;     // write timeline.json
-  bool tensorboard = false;  // write event files for TensorBoard
-  int64_t study_every = 0;   // steps between two that gradients.jsonl tells about; 0: none
-  bool record = false;       // note the order of events, for `dtrain simulate --replay`
+      "measure";                 // what a schedule by time goes by: that, or a model profile's path
+  bool replan = false;           // where it does: anew at epochs, when times have changed
+  bool timeline = false;         // write timeline.json
+  bool tensorboard = false;      // write event files for TensorBoard
+  int64_t statistics_every = 0;  // steps between two that gradients.jsonl tells about; 0: none
+  bool record = false;           // note the order of events, for `dtrain simulate --replay`
   std::string collective;
   bool overlap_buckets = false;  // sums of several buckets in flight at once
   bool window = true;            // ranks of a node read each other's vectors where they lie
@@ -100,7 +100,7 @@ struct RunConfig {
   std::string config_sha256;   // of effective_yaml without `output`
 };
 
-// Reads all keys and ends the document (Document::Finish): throws ConfigError with every mistake.
+// Reads all keys and ends the document (Document::Finish): throws ConfigError with every error.
 // For Document::Empty the result is all defaults, with no data source, strategy or model file.
 RunConfig ReadRunConfig(config::Document& document);
 
@@ -119,7 +119,7 @@ RunConfig ReadGhostConfig(config::Document& document);
 void ReadInputs(config::Reader root, const std::string& config_file, const RunConfig* before,
                 RunConfig& run);
 
-// Notes the mistakes of keys that do not fit together, once all are read (run_checks.cc).
+// Notes the errors of keys that do not fit together, once all are read (run_checks.cc).
 void CheckTogether(config::Reader root, RunConfig& run);
 
 // All keys of section `strategy` but its name: those of `strategy`, and what others read for it.

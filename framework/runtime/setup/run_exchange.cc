@@ -52,14 +52,14 @@ std::string MeasuredFor(const RunConfig& config, const std::string& schedule) {
   return fmt::format("{}, {}, {}", schedule, Counted(config.workers, "worker"), way);
 }
 
-// Whether each bucket has whole pieces, and all of them are in one.
-bool AreBuckets(const std::vector<Range>& buckets, const GradientPieces& pieces) {
+// Whether each bucket has whole layers' gradients, and all of them are in one.
+bool AreBuckets(const std::vector<Range>& buckets, const LayerGradients& layer_gradients) {
   int64_t begin = 0;
   size_t bucket = 0;
-  for (const Range& piece : pieces.ranges) {
+  for (const Range& gradient : layer_gradients.ranges) {
     if (bucket == buckets.size() || buckets[bucket].begin != begin) return false;
-    if (piece.end < buckets[bucket].end) continue;
-    if (piece.end > buckets[bucket].end) return false;
+    if (gradient.end < buckets[bucket].end) continue;
+    if (gradient.end > buckets[bucket].end) return false;
     begin = buckets[bucket++].end;
   }
   return bucket == buckets.size();
@@ -67,27 +67,27 @@ bool AreBuckets(const std::vector<Range>& buckets, const GradientPieces& pieces)
 
 }  // namespace
 
-GradientPieces PiecesOf(const Graph& graph) {
-  GradientPieces pieces;
+LayerGradients LayerGradientsOf(const Graph& graph) {
+  LayerGradients layer_gradients;
   for (auto layer = graph.layers().rbegin(); layer != graph.layers().rend(); ++layer) {
-    if (!layer->param_range.empty()) pieces.ranges.push_back(layer->param_range);
+    if (!layer->param_range.empty()) layer_gradients.ranges.push_back(layer->param_range);
   }
-  return pieces;
+  return layer_gradients;
 }
 
-GradientPieces PiecesOf(const ModelProfile& profile) {
-  GradientPieces pieces;
+LayerGradients LayerGradientsOf(const ModelProfile& profile) {
+  LayerGradients layer_gradients;
   for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
     if (layer->params == 0) continue;
-    const int64_t begin = pieces.total();
-    pieces.ranges.push_back({begin, begin + layer->params});
+    const int64_t begin = layer_gradients.total();
+    layer_gradients.ranges.push_back({begin, begin + layer->params});
   }
-  return pieces;
+  return layer_gradients;
 }
 
-std::vector<Range> BucketsOf(const RunConfig& config, const GradientPieces& pieces) {
-  if (SelectsFromAll(config)) return {{0, pieces.total()}};
-  return config.strategy->Buckets(pieces);
+std::vector<Range> BucketsOf(const RunConfig& config, const LayerGradients& layer_gradients) {
+  if (SelectsFromAll(config)) return {{0, layer_gradients.total()}};
+  return config.strategy->Buckets(layer_gradients);
 }
 
 bool PlansByTime(const RunConfig& config) {
@@ -111,9 +111,9 @@ bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t t
 }
 
 std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
-                       const GradientPieces& pieces) {
+                       const LayerGradients& layer_gradients) {
   if (config.strategy_name != kAutoStrategy || !PlansByTime(config)) return "";
-  if (!AreBuckets(plan.buckets, pieces)) return "";
+  if (!AreBuckets(plan.buckets, layer_gradients)) return "";
   for (const std::string& name : ScheduleNames()) {
     if (plan.measured_for == MeasuredFor(config, name)) return name;
   }
@@ -121,20 +121,22 @@ std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
   if (!plan.measured_for.empty() || config.replan) return "";
   if (plan.workers != config.workers || plan.collective != config.collective) return "";
   for (const std::string& name : ScheduleNames()) {
-    if (plan.buckets == BucketsOfSchedule(name, pieces)) return name;
+    if (plan.buckets == BucketsOfSchedule(name, layer_gradients)) return name;
   }
   return "";
 }
 
-void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan) {
+void ResolveBuckets(const RunConfig& config, const LayerGradients& layer_gradients,
+                    ExecutionPlan& plan) {
   const bool by_time = PlansByTime(config);
-  const bool fits = HasBucketsFor(plan, config, pieces.total()) && AreBuckets(plan.buckets, pieces);
-  if (by_time && (fits || !ScheduleOf(plan, config, pieces).empty())) return;
+  const bool fits = HasBucketsFor(plan, config, layer_gradients.total()) &&
+                    AreBuckets(plan.buckets, layer_gradients);
+  if (by_time && (fits || !ScheduleOf(plan, config, layer_gradients).empty())) return;
   if (by_time && config.plan != "auto") {
     log::Warning("{} has no buckets for this run ({}): they are planned anew", config.plan,
                  MeasuredFor(config));
   }
-  plan.buckets = by_time ? std::vector<Range>() : BucketsOf(config, pieces);
+  plan.buckets = by_time ? std::vector<Range>() : BucketsOf(config, layer_gradients);
   plan.measured_for.clear();
   plan.predicted_seconds = plan.compute_seconds = plan.sum_seconds = 0;
 }
@@ -144,30 +146,32 @@ bool BucketsMatter(const RunConfig& config, const ExecutionPlan& before, const E
          config.compress.FollowsBuckets();
 }
 
-void DecideBuckets(const RunConfig& config, GradientPieces pieces, ExecutionPlan& plan) {
+void DecideBuckets(const RunConfig& config, LayerGradients layer_gradients, ExecutionPlan& plan) {
   // Workers that clip their own gradient send nothing before the whole of it is there.
-  if (config.compress.clip_norm > 0 && pieces.timed()) {
-    std::fill(pieces.ready.begin(), pieces.ready.end(), pieces.ready.back());
+  if (config.compress.clip_norm > 0 && layer_gradients.timed()) {
+    std::fill(layer_gradients.ready.begin(), layer_gradients.ready.end(),
+              layer_gradients.ready.back());
   }
-  plan.buckets = BucketsOf(config, pieces);
-  if (!pieces.timed()) return;
+  plan.buckets = BucketsOf(config, layer_gradients);
+  if (!layer_gradients.timed()) return;
   plan.measured_for = MeasuredFor(config);
-  plan.predicted_seconds = PredictStep(pieces, plan.buckets);
-  plan.compute_seconds = pieces.ready.back();
+  plan.predicted_seconds = PredictStep(layer_gradients, plan.buckets);
+  plan.compute_seconds = layer_gradients.ready.back();
   plan.sum_seconds = 0;
   for (const Range& bucket : plan.buckets) {
-    plan.sum_seconds += pieces.reduce_seconds(bucket.size() * static_cast<int64_t>(sizeof(float)));
+    plan.sum_seconds +=
+        layer_gradients.reduce_seconds(bucket.size() * static_cast<int64_t>(sizeof(float)));
   }
 }
 
-std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
+std::string DescribeBuckets(const RunConfig& config, const LayerGradients& layer_gradients,
                             const ExecutionPlan& plan) {
   return fmt::format(
       "{}: {} for the gradients of {}, by measured times; a step should take {:.4f} s, {:.4f} s of "
       "it to compute",
       config.strategy_name, Counted(static_cast<int64_t>(plan.buckets.size()), "bucket"),
-      Counted(static_cast<int64_t>(pieces.ranges.size()), "layer"), plan.predicted_seconds,
-      pieces.ready.back());
+      Counted(static_cast<int64_t>(layer_gradients.ranges.size()), "layer"), plan.predicted_seconds,
+      layer_gradients.ready.back());
 }
 
 Placement PlacementOf(const RunConfig& config) {
@@ -234,15 +238,15 @@ BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_sampl
   return rule;
 }
 
-ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, GradientPieces pieces,
-                        const BoundarySchedule& rule) {
+ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout,
+                        LayerGradients layer_gradients, const BoundarySchedule& rule) {
   ExchangeSpec spec;
   spec.layout = &layout;
   spec.strategy = config.strategy.get();
-  spec.actors = {PlacementOf(config),         layout.size(),   BucketsOf(config, pieces),
+  spec.actors = {PlacementOf(config),         layout.size(),   BucketsOf(config, layer_gradients),
                  config.solver.clip_norm > 0, config.compress, !config.cluster.deaths.empty()};
   spec.seed = config.seed;
-  spec.pieces = std::move(pieces);
+  spec.layer_gradients = std::move(layer_gradients);
   spec.solver = config.solver;
   spec.epochs = static_cast<double>(config.epochs);
   spec.rule = rule;
@@ -259,7 +263,7 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, Grad
 
 ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                         const BoundarySchedule& rule) {
-  ExchangeSpec spec = ExchangeOf(config, graph.weights(), PiecesOf(graph), rule);
+  ExchangeSpec spec = ExchangeOf(config, graph.weights(), LayerGradientsOf(graph), rule);
   spec.actors.buckets = plan.buckets;
   spec.collective = plan.collective;
   spec.chunk_bytes = plan.chunk_bytes;

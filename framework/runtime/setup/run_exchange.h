@@ -13,14 +13,14 @@
 
 namespace dtrain {
 
-// The gradient pieces of a model: one a layer with parameters, in the order of the backward pass.
-GradientPieces PiecesOf(const Graph& graph);
-GradientPieces PiecesOf(const ModelProfile& profile);
+// The gradient layers' gradients of a model: one a layer with parameters, in the order of the backward pass.
+LayerGradients LayerGradientsOf(const Graph& graph);
+LayerGradients LayerGradientsOf(const ModelProfile& profile);
 
 // What is sent together: as the strategy says, or all at once where entries are selected from the
 // whole model.
-std::vector<Range> BucketsOf(const RunConfig& config, const GradientPieces& pieces);
-// Whether that goes by the times of `pieces` (Strategy::PlansByTime).
+std::vector<Range> BucketsOf(const RunConfig& config, const LayerGradients& layer_gradients);
+// Whether that goes by the times of `layers' gradients` (Strategy::PlansByTime).
 bool PlansByTime(const RunConfig& config);
 // Where it does: for which strategy, key and way to sum the buckets of a plan are measured.
 std::string MeasuredFor(const RunConfig& config);
@@ -32,16 +32,17 @@ bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t t
 // chosen or named it; "" where it is of none, or was made for others.  Only a schedule by time notes for
 // what; any other is known by its buckets.
 std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
-                       const GradientPieces& pieces);
+                       const LayerGradients& layer_gradients);
 // Whether other buckets give other bits: but for canonical sums they do.
 bool BucketsMatter(const RunConfig& config, const ExecutionPlan& before, const ExecutionPlan& now);
 // `plan: FILE`: its buckets stay where they can be taken over.  Else they are the strategy's, or none
 // where they have yet to be planned by time, with a warning.
-void SettleBuckets(const RunConfig& config, const GradientPieces& pieces, ExecutionPlan& plan);
-// Where it does: the buckets by the times of `pieces`, and how long a step then takes.  Without times
+void ResolveBuckets(const RunConfig& config, const LayerGradients& layer_gradients,
+                    ExecutionPlan& plan);
+// Where it does: the buckets by the times of `layers' gradients`, and how long a step then takes.  Without times
 // they are those of a plan that nobody has measured yet.
-void DecideBuckets(const RunConfig& config, GradientPieces pieces, ExecutionPlan& plan);
-std::string DescribeBuckets(const RunConfig& config, const GradientPieces& pieces,
+void DecideBuckets(const RunConfig& config, LayerGradients layer_gradients, ExecutionPlan& plan);
+std::string DescribeBuckets(const RunConfig& config, const LayerGradients& layer_gradients,
                             const ExecutionPlan& plan);
 
 // Which ranks are workers and servers, and which workers share a node where the strategy has actors
@@ -64,8 +65,8 @@ BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_sampl
 
 // What the config says of its exchange; the start is the caller's to add.  `layout` outlives the
 // spec, as does the config.
-ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout, GradientPieces pieces,
-                        const BoundarySchedule& rule);
+ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout,
+                        LayerGradients layer_gradients, const BoundarySchedule& rule);
 // The same for a model, which outlives the spec, with what its plan has decided.
 ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                         const BoundarySchedule& rule);

@@ -31,8 +31,8 @@ void ReadModelKeys(Reader root, const std::string& config_file, RunConfig& run) 
     run.model_yaml = config::ReadConfigText(run.model_file);
     return;
   }
-  reader.Mistake("name", "model.name: there is no model '" + run.model + "'",
-                 ModelHint(run.model, config_file));
+  reader.AddError("name", "model.name: there is no model '" + run.model + "'",
+                  ModelHint(run.model, config_file));
 }
 
 void ReadData(Reader root, const RunConfig* before, RunConfig& run) {
@@ -69,18 +69,18 @@ void ReadData(Reader root, const RunConfig* before, RunConfig& run) {
     return;
   }
   if (source->is_own() && !run.data.root.empty()) {
-    reader.Mistake("root", fmt::format("'{}' names its files itself", run.data.name),
-                   "leave root out; paths are as they are, or begin where dtrain is started",
-                   {"name"});
+    reader.AddError("root", fmt::format("'{}' names its files itself", run.data.name),
+                    "leave root out; paths are as they are, or begin where dtrain is started",
+                    {"name"});
   }
   // What is wrong with its files is told already.
   if (source->is_own() && source->size(Split::kTrain) == 0) return;
   run.data.source = std::move(source);
   if (limit > 0) run.data.source = LimitSource(run.data.source, limit);
   if (validation > 0 && run.data.source->has_validation()) {
-    reader.Mistake("validation",
-                   fmt::format("data set '{}' has a validation split of its own", run.data.name),
-                   "leave the key out", {"name"});
+    reader.AddError("validation",
+                    fmt::format("data set '{}' has a validation split of its own", run.data.name),
+                    "leave the key out", {"name"});
   }
   run.data.source = HoldOut(run.data.source, validation);
 }

@@ -165,7 +165,7 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (!SameKernels(given, plan)) plan.kernels.clear();  // chosen for another device or numbers
   plan.workers = workers;
   plan.collective = config.collective;
-  SettleBuckets(config, PiecesOf(graph), plan);
+  ResolveBuckets(config, LayerGradientsOf(graph), plan);
   plan.node_of = PlanNodesOf(config);
   if (given.node_of.size() == plan.node_of.size()) plan.node_of = given.node_of;
   if (config.threads > 0) {
@@ -297,8 +297,8 @@ ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.s
 
 ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
   ModelLayout layout = ModelLayoutOf(graph);
-  if (const SentencePairs* pairs = dataset.sentence_pairs()) layout.text = pairs->facts().ToText();
-  if (const ImageSetSpec* images = dataset.image_facts()) layout.images = ToText(*images);
+  if (const SentencePairs* pairs = dataset.sentence_pairs()) layout.text = pairs->info().ToText();
+  if (const ImageSetSpec* images = dataset.image_info()) layout.images = ToText(*images);
   return layout;
 }
 

@@ -42,7 +42,7 @@ void CheckModel(const ModelProfile& profile, const RunConfig& config, const Grap
                                   profile.model, graph.name()),
                       "measure this one: strategy.profile: measure");
   }
-  if (PiecesOf(profile).ranges != PiecesOf(graph).ranges) {
+  if (LayerGradientsOf(profile).ranges != LayerGradientsOf(graph).ranges) {
     throw ConfigError(
         fmt::format("{} is of a model '{}' with {} in other layers, the run's has {}", source,
                     profile.model, Counted(profile.params(), "parameter"), graph.weights().size()),
@@ -81,17 +81,17 @@ void CheckProfile(const RunConfig& config, const Graph& graph) {
   CheckProfile(ReadProfile(config.profile), config, graph, config.profile);
 }
 
-GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config) {
-  GradientPieces pieces = PiecesOf(profile);
+LayerGradients LayerGradientsFrom(const ModelProfile& profile, const RunConfig& config) {
+  LayerGradients layer_gradients = LayerGradientsOf(profile);
   const int workers = static_cast<int>(config.workers);
   std::vector<int64_t> shares;
   for (int worker = 0; worker < workers; ++worker) {
     shares.push_back(SplitEvenly({0, config.batch}, workers, worker).size());
   }
-  pieces.ready = UsualReady(config.cluster, profile, shares);
-  pieces.reduce_seconds = MeasuredSums(profile, config);
-  DT_CHECK(pieces.reduce_seconds) << SumsBy(config);
-  return pieces;
+  layer_gradients.ready = UsualReady(config.cluster, profile, shares);
+  layer_gradients.reduce_seconds = MeasuredSums(profile, config);
+  DT_CHECK(layer_gradients.reduce_seconds) << SumsBy(config);
+  return layer_gradients;
 }
 
 ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config) {
@@ -117,11 +117,11 @@ SumProfile SumProfileOf(const ReduceTable& table, const RunConfig& config) {
 }
 
 void NoteReady(const std::vector<double>& ready, double slowest, ModelProfile& profile) {
-  size_t piece = 0;
+  size_t gradient = 0;
   for (auto layer = profile.layers.rbegin(); layer != profile.layers.rend(); ++layer) {
-    if (layer->params > 0) layer->ready_seconds = ready.at(piece++) / slowest;
+    if (layer->params > 0) layer->ready_seconds = ready.at(gradient++) / slowest;
   }
-  DT_CHECK(piece == ready.size()) << piece << " layers, " << ready.size() << " times";
+  DT_CHECK(gradient == ready.size()) << gradient << " layers, " << ready.size() << " times";
 }
 
 }  // namespace dtrain

@@ -22,7 +22,7 @@ void CheckProfile(const RunConfig& config, const Graph& graph);
 // The gradients with their times, of a profile that has been checked.  Ready times go with the
 // samples of a worker's share and with the cluster's step_seconds and slowdown, as in a simulation
 // (UsualReady).
-GradientPieces PiecesFrom(const ModelProfile& profile, const RunConfig& config);
+LayerGradients LayerGradientsFrom(const ModelProfile& profile, const RunConfig& config);
 
 // How long the config's sums take as the profile has it; empty where it has no such times.
 ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config);
@@ -31,7 +31,7 @@ ReduceTime MeasuredSums(const ModelProfile& profile, const RunConfig& config);
 ReduceTime ReduceTimeOf(const ReduceTable& table);
 SumProfile SumProfileOf(const ReduceTable& table, const RunConfig& config);
 
-// The inverse of PiecesFrom, for layers in forward order: notes in `profile` when each is ready.
+// The inverse of LayerGradientsFrom, for layers in forward order: notes in `profile` when each is ready.
 // `slowest`: the factor by which the slowest worker was slowed down meanwhile.
 void NoteReady(const std::vector<double>& ready, double slowest, ModelProfile& profile);
 

@@ -53,7 +53,7 @@ std::string DifferenceOf(const std::string& key, const json& there, const json& 
 bool IsKnown(const json& value) { return !value.is_array() || !value.empty(); }
 
 // Lists the facts that both know (keys of ToText(ImageSetSpec)) and that differ, one a line.
-std::string FactsDiff(const ImageSetSpec& there, const ImageSetSpec& here) {
+std::string InfoDiff(const ImageSetSpec& there, const ImageSetSpec& here) {
   json before = json::parse(ToText(there));
   const json now = json::parse(ToText(here));
   // Only image files have an orientation, and older programs did not write the key.
@@ -123,7 +123,7 @@ std::string NormalisationOf(const ImageSetSpec& spec) {
 
 std::string NormaliseAsTrained(const CheckpointInfo& info, const std::string& weights,
                                Dataset& data) {
-  const ImageSetSpec* const here = data.image_facts();
+  const ImageSetSpec* const here = data.image_info();
   if (here == nullptr || info.images.empty()) return "";
   const ImageSetSpec there = ImageSetSpecFromText(info.images, weights);
   if (there.image_shape != here->image_shape) return "";
@@ -141,7 +141,7 @@ std::string NormaliseAsTrained(const CheckpointInfo& info, const std::string& we
 
 void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, const Dataset& dataset,
                     bool tell) {
-  const ImageSetSpec* const here = dataset.image_facts();
+  const ImageSetSpec* const here = dataset.image_info();
   if (here == nullptr || info.images.empty()) return;
   const ImageSetSpec there = ImageSetSpecFromText(info.images, weights);
   const std::string columns = FirstDifference(there.columns, here->columns);
@@ -160,11 +160,11 @@ void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, cons
                      DataHashes& hashes) {
   const CheckpointInfo& info = checkpoint.info;
   const std::string file = checkpoint.path.string();
-  const ImageSetSpec* const here = data.image_facts();
+  const ImageSetSpec* const here = data.image_info();
   std::string diff, way_back;
   if (here != nullptr && !info.images.empty()) {
     const ImageSetSpec there = ImageSetSpecFromText(info.images, file);
-    diff = FactsDiff(there, *here);
+    diff = InfoDiff(there, *here);
     if (here->from_image_files && there.orientation != here->orientation) {
       way_back = fmt::format("--set data.orientation={} reads images as that run did; ",
                              NameOf(there.orientation));

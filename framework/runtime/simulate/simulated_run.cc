@@ -9,7 +9,7 @@
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/runtime/results/summary.h"
-#include "framework/runtime/run/run_basis.h"
+#include "framework/runtime/run/run_inputs.h"
 #include "framework/runtime/setup/run_exchange.h"
 #include "framework/runtime/setup/run_setup.h"
 #include "framework/runtime/setup/schedule_profile.h"
@@ -25,7 +25,7 @@ void CheckCanBeSimulated(const RunConfig& config, const Graph& graph) {
     throw ConfigError("a simulation begins with drawn weights, not with weights.from",
                       "leave weights.from out, or dtrain train");
   }
-  // Its sums within a step have no price, and in numeric runs one worker's step is computed after the
+  // Its sums within a step have no cost, and in numeric runs one worker's step is computed after the
   // other's.
   if (config.workers == 1 || !graph.syncs_workers()) return;
   throw ConfigError("batch normalisation over all workers cannot be simulated",
@@ -34,8 +34,8 @@ void CheckCanBeSimulated(const RunConfig& config, const Graph& graph) {
 
 // A profile of a fused net lacks layers without parameters of their own; those with parameters must
 // be the model's.
-void CheckProfileFits(const ModelProfile& profile, const GradientPieces& pieces) {
-  if (PiecesOf(profile).ranges == pieces.ranges) return;
+void CheckProfileFits(const ModelProfile& profile, const LayerGradients& layer_gradients) {
+  if (LayerGradientsOf(profile).ranges == layer_gradients.ranges) return;
   throw ConfigError("the profile of " + profile.model + " has other layers than the config's model",
                     "measure it again: dtrain time --config F --profile FILE");
 }
@@ -114,31 +114,31 @@ SimulatedRun::~SimulatedRun() = default;
 void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile,
                                  const BoundarySchedule& rule) {
   if (graph_) {
-    setup_.exchange = ExchangeOf(config_, graph_->weights(), PiecesOf(*graph_), rule);
+    setup_.exchange = ExchangeOf(config_, graph_->weights(), LayerGradientsOf(*graph_), rule);
     setup_.profile = profile ? *profile : ProfileByFlops(*graph_);
-    CheckProfileFits(setup_.profile, setup_.exchange.pieces);
+    CheckProfileFits(setup_.profile, setup_.exchange.layer_gradients);
     return;
   }
   if (!profile) throw UsageError("there is no model to simulate", "give --config or --profile");
   setup_.profile = *profile;
   ghost_layout_.entries = {{profile->model, {profile->params()}, {0, profile->params()}, true}};
-  setup_.exchange = ExchangeOf(config_, ghost_layout_, PiecesOf(*profile), rule);
+  setup_.exchange = ExchangeOf(config_, ghost_layout_, LayerGradientsOf(*profile), rule);
 }
 
-GradientPieces SimulatedRun::PlannedPieces() const {
-  GradientPieces pieces = TimedPieces(setup_);
+LayerGradients SimulatedRun::PlannedLayerGradients() const {
+  LayerGradients layer_gradients = TimedLayerGradients(setup_);
   if (ReduceTime measured = MeasuredSums(setup_.profile, config_)) {
-    pieces.reduce_seconds = std::move(measured);
+    layer_gradients.reduce_seconds = std::move(measured);
   }
-  return pieces;
+  return layer_gradients;
 }
 
 // Plans by the times that a run on this cluster would measure, unless `plan: FILE` has them.
 void SimulatedRun::PlanBuckets() {
   if (!PlansByTime(config_)) return;
   ExchangeSpec& spec = setup_.exchange;
-  if (!graph_) SettleBuckets(config_, spec.pieces, plan_);  // else DecidePlan has
-  if (plan_.buckets.empty()) DecideBuckets(config_, PlannedPieces(), plan_);
+  if (!graph_) ResolveBuckets(config_, spec.layer_gradients, plan_);  // else DecidePlan has
+  if (plan_.buckets.empty()) DecideBuckets(config_, PlannedLayerGradients(), plan_);
   spec.actors.buckets = plan_.buckets;
 }
 
@@ -191,7 +191,7 @@ std::unique_ptr<MetricsWriter> SimulatedRun::ContinueMetrics() const {
 }
 
 void SimulatedRun::StudyGradients(const fs::path& output) {
-  if (config_.study_every == 0) return;
+  if (config_.statistics_every == 0) return;
   if (!engine_) {
     throw ConfigError("a simulation of sizes alone has no gradients to study (gradients.every)",
                       "--numeric computes real gradients; gradients.every: 0 leaves it out");
@@ -200,8 +200,9 @@ void SimulatedRun::StudyGradients(const fs::path& output) {
     throw ConfigError("gradients.every needs a folder to write gradients.jsonl to",
                       "give --output DIR, or leave it out with gradients.every: 0");
   }
-  study_ = std::make_unique<StudyWithFile>(config_.study_every, RunFolder(output).gradients());
-  setup_.exchange.study = &study_->study;
+  statistics_ =
+      std::make_unique<StatisticsWithFile>(config_.statistics_every, RunFolder(output).gradients());
+  setup_.exchange.statistics = &statistics_->statistics;
 }
 
 bool SimulatedRun::IsFinished() const {
@@ -240,7 +241,7 @@ void SimulatedRun::GoOn() {
   setup_.hosts = &hosts_;
 }
 
-Summary SimulatedRun::Run(const Told& told) {
+Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
   if (engine_) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
     boundary_ = start_.position;
@@ -256,10 +257,10 @@ Summary SimulatedRun::Run(const Told& told) {
     setup_.exchange.start.over =
         start_.so_far.over && boundary_.samples_applied >= setup_.exchange.rule.last_samples;
     setup_.at_boundary = [&](const BoundaryState& state, Nanos now, const float* weights) {
-      return AtBoundary(state, now, weights, told);
+      return AtBoundary(state, now, weights, on_evaluation);
     };
   }
-  if (study_ && !start_.KeptStep()) study_->file.KeepNoLines();
+  if (statistics_ && !start_.KeptStep()) statistics_->file.KeepNoLines();
   setup_.progress = &progress_;
   Simulation simulation(setup_);
   simulation_ = &simulation;
@@ -281,7 +282,7 @@ void SimulatedRun::CountEpochs() {
   });
 }
 
-void SimulatedRun::HearOfEpoch(int64_t samples_applied) {
+void SimulatedRun::CountEpochSamples(int64_t samples_applied) {
   for (EpochCounter& counter : counters_) {
     trained_.Add(counter.Take());
     counter.BoundaryAt(samples_applied);
@@ -290,8 +291,8 @@ void SimulatedRun::HearOfEpoch(int64_t samples_applied) {
 
 // Evaluates, may end early and saves, as a real run does; a run that has diverged does not.
 bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float* weights,
-                              const Told& told) {
-  HearOfEpoch(state.samples_applied);
+                              const EvaluationCallback& on_evaluation) {
+  CountEpochSamples(state.samples_applied);
   if (!state.finite) return false;
   RunPosition position(setup_.exchange.rule, {});
   position.MoveTo(state.samples_applied);
@@ -299,7 +300,7 @@ bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float
   const bool ended = point.run_ends;
   const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
                         ToSeconds(now), ToSeconds(now)};
-  if (EvaluationDue(config_, point)) point.run_ends = Judge(point, at, weights, told);
+  if (EvaluationDue(config_, point)) point.run_ends = Evaluate(point, at, weights, on_evaluation);
   if (folder_ && CheckpointDue(config_, point, saved_samples_)) {
     const bool at_epoch_end =
         setup_.exchange.rule.PausedForEpoch(point.before.samples_applied, state.samples_applied);
@@ -309,17 +310,17 @@ bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float
 }
 
 // Returns true where the run ends here, which it may do before its last epoch.
-bool SimulatedRun::Judge(const BoundaryPoint& point, const MetricsPoint& at, const float* weights,
-                         const Told& told) {
+bool SimulatedRun::Evaluate(const BoundaryPoint& point, const MetricsPoint& at,
+                            const float* weights, const EvaluationCallback& on_evaluation) {
   const auto evaluate = [&](Split split) {
     // A run that is resumed where it ended has been evaluated there.
     if (results_.Has(split, at.samples)) return;
     const Evaluation evaluation = engine_->Evaluate(split, weights);
     results_.Note(at, split, evaluation);
-    if (!told) return;
+    if (!on_evaluation) return;
     const double epochs = static_cast<double>(point.now.samples_applied) /
                           static_cast<double>(setup_.exchange.rule.epoch_samples);
-    told(epochs, at, split, evaluation);
+    on_evaluation(epochs, at, split, evaluation);
   };
   const std::vector<Split> splits = SplitsToEvaluate(*data_, point.run_ends);
   for (const Split split : splits) evaluate(split);

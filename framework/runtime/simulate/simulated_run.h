@@ -56,8 +56,9 @@ class SimulatedRun {
   bool IsFinished() const;
 
   // Called after each evaluation of a numeric run with the epochs done; its seconds are virtual.
-  using Told = std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
-  Summary Run(const Told& told = {});
+  using EvaluationCallback =
+      std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
+  Summary Run(const EvaluationCallback& on_evaluation = {});
   // While it runs, for another thread: how far it is, in steps of all workers together, and how many
   // it takes where it does not end early.
   double steps_done() const {
@@ -74,7 +75,7 @@ class SimulatedRun {
   const SimulationSetup& setup() const { return setup_; }
   // The gradients, when each is ready, and how long a sum takes: as the profile has measured it for this
   // config, else on the cluster.
-  GradientPieces PlannedPieces() const;
+  LayerGradients PlannedLayerGradients() const;
   const Graph& graph() const { return *graph_; }  // of a config with a model
 
  private:
@@ -82,11 +83,12 @@ class SimulatedRun {
   void PlanBuckets();
   void MakeEngine();
   void GoOn();
-  bool AtBoundary(const BoundaryState& state, Nanos now, const float* weights, const Told& told);
-  bool Judge(const BoundaryPoint& point, const MetricsPoint& at, const float* weights,
-             const Told& told);
+  bool AtBoundary(const BoundaryState& state, Nanos now, const float* weights,
+                  const EvaluationCallback& on_evaluation);
+  bool Evaluate(const BoundaryPoint& point, const MetricsPoint& at, const float* weights,
+                const EvaluationCallback& on_evaluation);
   void CountEpochs();
-  void HearOfEpoch(int64_t samples_applied);
+  void CountEpochSamples(int64_t samples_applied);
   void Save(TrainingPosition position, const MetricsPoint& at, bool over, bool at_epoch_end,
             const float* weights);
   std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
@@ -101,7 +103,7 @@ class SimulatedRun {
   ExecutionPlan plan_;
   std::unique_ptr<NumericEngine> engine_;
   SimulationSetup setup_;
-  std::unique_ptr<StudyWithFile> study_;
+  std::unique_ptr<StatisticsWithFile> statistics_;
   std::vector<std::string> timelines_;
   RunResults results_;
   TrainingPosition boundary_;           // at the last boundary

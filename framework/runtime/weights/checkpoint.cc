@@ -21,15 +21,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the hash is over little-endian floats");
 
-struct Piece {
+struct Chunk {
   std::string_view name;
   const float* values;
   int64_t count;
 };
 
-void Collect(const ArenaLayout& layout, const float* arena, std::vector<Piece>& pieces) {
+void Collect(const ArenaLayout& layout, const float* arena, std::vector<Chunk>& chunks) {
   for (const ArenaEntry& entry : layout.entries) {
-    pieces.push_back({entry.name, arena + entry.range.begin, entry.range.size()});
+    chunks.push_back({entry.name, arena + entry.range.begin, entry.range.size()});
   }
 }
 
@@ -59,9 +59,9 @@ namespace {
 
 std::string VocabulariesOf(const std::string& text, const std::string& origin) {
   if (text.empty()) return "none";
-  const TextFacts facts = TextFactsFromText(text, origin);
-  return fmt::format("{} and {} words, {}", facts.source.size(), facts.target.size(),
-                     facts.Hash().substr(0, 12));
+  const TextInfo info = TextInfoFromText(text, origin);
+  return fmt::format("{} and {} words, {}", info.source.size(), info.target.size(),
+                     info.Hash().substr(0, 12));
 }
 
 std::vector<int64_t> StoredShape(const ArenaEntry& entry) {
@@ -157,12 +157,12 @@ Checkpoint ReadWeights(const fs::path& path, const ModelLayout& layout) {
 }
 
 std::string WeightsSha256(const ModelLayout& layout, const float* weights, const float* state) {
-  std::vector<Piece> pieces;
-  Collect(layout.parameters, weights, pieces);
-  Collect(layout.state, state, pieces);
-  std::ranges::sort(pieces, {}, &Piece::name);
+  std::vector<Chunk> chunks;
+  Collect(layout.parameters, weights, chunks);
+  Collect(layout.state, state, chunks);
+  std::ranges::sort(chunks, {}, &Chunk::name);
   Sha256 hash;
-  for (const Piece& piece : pieces) hash.Update(piece.values, piece.count * sizeof(float));
+  for (const Chunk& chunk : chunks) hash.Update(chunk.values, chunk.count * sizeof(float));
   return hash.HexDigest();
 }
 

@@ -5,7 +5,7 @@
 //   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers)
 //   /run                          attributes: format, position, seed, model, solver, revision;
 //                                 datasets config and model_yaml (YAML), plan (JSON) and, for translation,
-//                                 text (the vocabularies, TextFacts), for images what all of them share
+//                                 text (the vocabularies, TextInfo), for images what all of them share
 //                                 (images, image_set.h), as bytes; parameters, state and
 //                                 solver_vectors: the names above, each ended by a zero byte;
 //                                 so_far (JSON), what its files go on with (results/run_so_far.h);
@@ -23,7 +23,7 @@
 //
 // A file is built in memory and published at once (core/file.h), so there is never a half-written
 // checkpoint under its final name, and errors of the disk come with the system's own words.
-// The price is a second copy of the model while a checkpoint is written.
+// The cost is a second copy of the model while a checkpoint is written.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct CheckpointInfo {
   std::string config_yaml;  // effective config
   std::string plan_json;    // ToJson(ExecutionPlan); "" in a file of weights alone
   std::string source_revision;
-  std::string text;  // TextFacts::ToText of a model for translation
+  std::string text;  // TextInfo::ToText of a model for translation
   // The hash of each rank's file (rank_checkpoint.h), by rank; empty where there are none.
   std::vector<std::string> rank_files = {};
   std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
@@ -78,7 +78,7 @@ struct CheckpointInfo {
 struct ModelLayout {
   ArenaLayout parameters;
   ArenaLayout state;  // empty where the model has no batch norm
-  std::string text;   // TextFacts::ToText of its data; empty: the vocabularies are not compared
+  std::string text;   // TextInfo::ToText of its data; empty: the vocabularies are not compared
   std::string images = {};      // ToText(ImageSetSpec) of its data, which is not compared
   DataHashes data_hashes = {};  // Dataset::Hashes of its data, not compared; "": not known
 };

@@ -21,16 +21,16 @@ struct TensorView {
 };
 
 std::map<std::string, TensorView> TensorsOf(const StoredWeights& stored) {
-  std::map<std::string, TensorView> pieces;
+  std::map<std::string, TensorView> tensors;
   const auto add = [&](const ArenaLayout& layout, const std::vector<float>& arena) {
     for (const ArenaEntry& entry : layout.entries) {
-      pieces[entry.name] = {entry.shape,
-                            std::span(arena).subspan(entry.range.begin, entry.range.size())};
+      tensors[entry.name] = {entry.shape,
+                             std::span(arena).subspan(entry.range.begin, entry.range.size())};
     }
   };
   add(stored.layout.parameters, stored.weights);
   add(stored.layout.state, stored.state);
-  return pieces;
+  return tensors;
 }
 
 bool SameBits(float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
@@ -131,21 +131,22 @@ std::vector<TensorDifference> Compare(const StoredWeights& a, const StoredWeight
   const auto of_a = TensorsOf(a);
   auto of_b = TensorsOf(b);
   std::vector<TensorDifference> differences;
-  for (const auto& [name, piece] : of_a) {
+  for (const auto& [name, tensor] : of_a) {
     TensorDifference difference{name, "", 0, 0, 0};
     const auto other = of_b.find(name);
     if (other == of_b.end()) {
-      difference.what = fmt::format("only in the first file: {}", piece.shape);
-    } else if (other->second.shape != piece.shape) {
-      difference.what = fmt::format("{} and {}", piece.shape, other->second.shape);
+      difference.what = fmt::format("only in the first file: {}", tensor.shape);
+    } else if (other->second.shape != tensor.shape) {
+      difference.what = fmt::format("{} and {}", tensor.shape, other->second.shape);
     } else {
-      CompareValues(piece, other->second, difference);
+      CompareValues(tensor, other->second, difference);
     }
     if (other != of_b.end()) of_b.erase(other);
     if (!difference.what.empty() || difference.elements > 0) differences.push_back(difference);
   }
-  for (const auto& [name, piece] : of_b) {
-    differences.push_back({name, fmt::format("only in the second file: {}", piece.shape), 0, 0, 0});
+  for (const auto& [name, tensor] : of_b) {
+    differences.push_back(
+        {name, fmt::format("only in the second file: {}", tensor.shape), 0, 0, 0});
   }
   std::ranges::sort(differences, {}, &TensorDifference::name);
   return differences;

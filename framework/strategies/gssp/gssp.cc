@@ -44,17 +44,17 @@ class Gssp : public Strategy {
     return key == "staleness" || key == "exchange_every";
   }
   double RateOfGradient(int workers) const override { return 1.0 / workers; }  // by any `scale`
-  std::vector<Mistake> Check(int workers) const override;
+  std::vector<KeyError> Check(int workers) const override;
 
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return {{0, pieces.total()}};
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    return {{0, layer_gradients.total()}};
   }
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override;
 
  private:
   void ReadGrouping(config::Reader& reader);
-  void CheckGroupOf(int workers, int servers, std::vector<Mistake>& mistakes) const;
+  void CheckGroupOf(int workers, int servers, std::vector<KeyError>& errors) const;
   std::vector<int64_t> FirstGroups(const Placement& placement) const;
 
   ServerKeys servers_;
@@ -117,45 +117,45 @@ void Gssp::ReadGrouping(config::Reader& reader) {
           .Help("the group of each worker at the start, from 0; empty: blocks by rank");
 }
 
-std::vector<Strategy::Mistake> Gssp::Check(int workers) const {
-  std::vector<Mistake> mistakes;
+std::vector<Strategy::KeyError> Gssp::Check(int workers) const {
+  std::vector<KeyError> errors;
   const int servers = Place(workers).servers;
   if (servers > workers) {
-    mistakes.push_back({"servers",
-                        fmt::format("{} group servers, but {}: a group needs a worker", servers,
-                                    Counted(workers, "worker")),
-                        "set strategy.servers to as many as there are workers, or fewer"});
+    errors.push_back({"servers",
+                      fmt::format("{} group servers, but {}: a group needs a worker", servers,
+                                  Counted(workers, "worker")),
+                      "set strategy.servers to as many as there are workers, or fewer"});
   }
   if (options_.groups > std::min(servers, workers)) {
-    mistakes.push_back({"groups",
-                        fmt::format("{}, but {} and {}", Counted(options_.groups, "group"),
-                                    Counted(servers, "group server"), Counted(workers, "worker")),
-                        "each group has a server of its own and at least one worker",
-                        false,
-                        {"servers"}});
+    errors.push_back({"groups",
+                      fmt::format("{}, but {} and {}", Counted(options_.groups, "group"),
+                                  Counted(servers, "group server"), Counted(workers, "worker")),
+                      "each group has a server of its own and at least one worker",
+                      false,
+                      {"servers"}});
   }
   if (options_.inside == Inside::kBsp && options_.bound != kBound) {
-    mistakes.push_back(
+    errors.push_back(
         {"staleness",
          fmt::format("strategy.staleness is {}, but inside: bsp has no bound", options_.bound),
          "workers of a group wait for each other after every step; leave it out",
          false,
          {"inside"}});
   }
-  if (!options_.group_of.empty()) CheckGroupOf(workers, servers, mistakes);
-  return mistakes;
+  if (!options_.group_of.empty()) CheckGroupOf(workers, servers, errors);
+  return errors;
 }
 
 // A server without workers hears of no gradient and cannot get a group later, so that a number of
 // groups that is given is that of the start as well.
-void Gssp::CheckGroupOf(int workers, int servers, std::vector<Mistake>& mistakes) const {
+void Gssp::CheckGroupOf(int workers, int servers, std::vector<KeyError>& errors) const {
   const std::vector<int64_t>& group_of = options_.group_of;
   const auto add = [&](const std::string& what) {
-    mistakes.push_back({"group_of",
-                        what,
-                        "give one number a worker, each group's from 0 on",
-                        false,
-                        {"servers", "groups"}});
+    errors.push_back({"group_of",
+                      what,
+                      "give one number a worker, each group's from 0 on",
+                      false,
+                      {"servers", "groups"}});
   };
   if (static_cast<int>(group_of.size()) != workers) {
     return add(

@@ -41,7 +41,7 @@ class Inhad : public Strategy {
   bool MayChange(std::string_view key) const override {
     return key == "in_interval" || key == "pull_timeout";
   }
-  std::vector<Mistake> Check(int workers) const override {
+  std::vector<KeyError> Check(int workers) const override {
     if (options_.n <= workers) return {};
     return {{"n",
              fmt::format("n is {}, but there are {}: it counts as {}", options_.n,
@@ -49,8 +49,8 @@ class Inhad : public Strategy {
              "", /*warning=*/true}};
   }
 
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return servers_.Buckets(pieces);
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    return servers_.Buckets(layer_gradients);
   }
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override {

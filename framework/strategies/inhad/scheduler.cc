@@ -31,7 +31,7 @@ void Scheduler::OnIn(int node, const In& in, Effects& effects) {
   of.low_computing = in.low_computing;
   of.low_pending = in.low_pending;
   of.heard = true;
-  Hear(of);
+  MarkAlive(of);
   WatchNodes(effects);
   effects.Send(placement_.NodeId(node), Pack(Noted{}));
 }
@@ -55,7 +55,7 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
   DT_CHECK(of.asked == grad.round)
       << "node " << node << " answers round " << grad.round << "; " << Describe();
   of.asked = 0;
-  Hear(of);
+  MarkAlive(of);
   of.pulled += grad.count + grad.dropped;
   of.known = of.pulled;
   of.low_pending = kNever;
@@ -70,12 +70,12 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
 
 void Scheduler::OnHave(int node, const Have& have) {
   nodes_[node].has = have.version;
-  Hear(nodes_[node]);
+  MarkAlive(nodes_[node]);
 }
 
 void Scheduler::OnFewer(int node, const Fewer& fewer) {
   nodes_[node].workers = fewer.workers;
-  Hear(nodes_[node]);
+  MarkAlive(nodes_[node]);
 }
 
 void Scheduler::OnApplied(const Applied& applied) {
@@ -89,7 +89,7 @@ void Scheduler::OnTimer(int timer, Effects& effects) {
 
 // ------------------------------------------------------------------ death
 
-void Scheduler::Hear(Node& node) { node.silent = node.doubted = false; }
+void Scheduler::MarkAlive(Node& node) { node.silent = node.doubted = false; }
 
 int64_t Scheduler::NodesLeft() const {
   return std::count_if(nodes_.begin(), nodes_.end(),

@@ -90,7 +90,7 @@ class Scheduler {
   bool Settled() const;
   bool TooOldAfter(int64_t version) const;
   bool Due() const;
-  static void Hear(Node& node);
+  static void MarkAlive(Node& node);
   int64_t NodesLeft() const;
   void WatchNodes(Effects& effects);
   void LookAfterNodes(Effects& effects);

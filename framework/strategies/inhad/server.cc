@@ -45,12 +45,12 @@ void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effec
     scheduler_->OnApplied(Unpack<Applied>(message));
     Schedule(effects);
   } else {
-    Hear(placement_.NumberOf(from), message, effects);
+    Receive(placement_.NumberOf(from), message, effects);
   }
 }
 
 // A node's word.
-void InhadServer::Hear(int node, const Message& message, Effects& effects) {
+void InhadServer::Receive(int node, const Message& message, Effects& effects) {
   if (scheduler_ && scheduler_->GaveUp(node)) return scheduler_->Ignore(message);
   if (message.kind == Grad::kKind) {
     const auto grad = Unpack<Grad>(message);

@@ -39,7 +39,7 @@ class InhadServer : public Actor {
  private:
   enum : VectorId { kMaster, kSum, kHeld };  // kHeld + j: node j's sum
 
-  void Hear(int node, const Message& message, Effects& effects);
+  void Receive(int node, const Message& message, Effects& effects);
   bool GaveUp(int node) const;
   void Schedule(Effects& effects);
   void CloseAndRefresh(Effects& effects);

@@ -34,7 +34,8 @@ void Admission::LetGo(int worker) {
   lead_max_ = std::max(lead_max_, clocks_.Lead(worker));
 }
 
-// The kept requests of workers [begin, end) that need not wait any longer.
+// Grants the waiting requests of workers [begin, end) that are within the bound, and returns these
+// workers.
 std::vector<int> Admission::Grant(int begin, int end) {
   std::vector<int> granted;
   for (int worker = begin; worker < end; ++worker) {

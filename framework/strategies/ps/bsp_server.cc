@@ -77,7 +77,7 @@ std::string BspServer::Describe() const {
                      version_ + 1, DescribeMembers(missing));
 }
 
-// Nobody starts before all have finished.
+// No worker starts a step before all have finished the last one, so the lead is 0.
 void BspServer::Report(ProtocolReport& report) const {
   report.clock_lead_max = std::max<int64_t>(report.clock_lead_max, 0);
 }

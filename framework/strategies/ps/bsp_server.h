@@ -3,10 +3,10 @@
 //   on Push(w) of round v:  sum <- sum + w's gradient, in worker order
 //   when all are in:        weights <- solver step with sum;  version += 1;  all get the weights
 //
-// The sum is the canonical one, ((g0 + g1) + g2) + ..., whatever the order of arrival, so that
-// every number of shards gives the bits of `allreduce`.  A gradient that comes before its turn is
-// held, one that comes in its turn is added at once: the work is spread over the round, and memory
-// is needed for early ones only.
+// The sum is ((g0 + g1) + g2) + ... for any order of arrival, so that every number of shards gives
+// the same bits as `allreduce`.  A gradient that arrives before its turn is held, and one that
+// arrives in its turn is added at once.  So the work is spread over the round, and only early
+// gradients need memory.
 #pragma once
 
 #include <string>
@@ -39,9 +39,9 @@ class BspServer : public Actor {
 
   const int server_;
   const Range shard_;
-  int64_t version_ = 0;       // rounds, and updates: one each
-  int64_t added_ = 0;         // workers whose gradient is in the sum: 0..added - 1
-  std::vector<Push> pushes_;  // by worker: its last one, of this round or the one before
+  int64_t version_ = 0;       // number of rounds, each of which makes one update
+  int64_t added_ = 0;         // the gradients of workers 0..added - 1 are in the sum
+  std::vector<Push> pushes_;  // by worker: its last Push, of this round or the one before
 };
 
 }  // namespace dtrain::ps

@@ -36,7 +36,7 @@ void ClockTable::Add(int worker) {
   ++leads_.front();
 }
 
-// Each pop undoes a push of Finish, hence O(1) amortised.
+// Each pop undoes a push of Finish, so the amortised time is O(1).
 bool ClockTable::Advance() {
   const int64_t before = minimum_;
   while (leads_.size() > 1 && leads_.front() == 0) {

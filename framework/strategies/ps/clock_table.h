@@ -1,8 +1,9 @@
-// ClockTable: how many steps each worker has finished, and how many the slowest one has.
+// ClockTable: the number of steps that each worker, and the slowest one, has finished.
 //
-// The minimum is kept, never searched: workers are counted by their lead over the slowest, and the
-// minimum moves on when nobody is left at lead 0.  Finish, Remove and Lead take O(1) time,
-// amortised, whatever the number of workers; memory follows workers + the fastest one's lead.
+// The minimum is maintained, not searched for: workers are counted by their lead over the slowest
+// one, and the minimum increases when no worker is left at lead 0.  Finish, Remove and Lead take
+// O(1) amortised time for any number of workers.  Memory is proportional to the number of workers
+// plus the lead of the fastest one.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +21,23 @@ class ClockTable {
 
   int workers() const { return static_cast<int>(finished_.size()); }
   int64_t Finished(int worker) const { return finished_[worker]; }
-  int64_t Minimum() const { return minimum_; }  // of those not removed
+  int64_t Minimum() const { return minimum_; }  // of the workers that are not removed
   int64_t Lead(int worker) const { return finished_[worker] - minimum_; }
 
-  // `worker` has finished one more step.  True when the minimum moved.
+  // Counts one more finished step of `worker`.  Returns true if the minimum moved.
   bool Finish(int worker);
 
-  // A worker that ended, died or left holds nobody back.  True when the minimum moved.
+  // Removes a worker that ended, died or left, so that it holds back no other.  Returns true if the
+  // minimum moved.
   bool Remove(int worker);
-  // One that was removed takes part again, as one of the slowest.
+  // Adds a removed worker again, as one of the slowest.
   void Add(int worker);
   bool Removed(int worker) const { return finished_[worker] == kRemoved; }
 
   void Visit(StateVisitor& visitor);
 
-  // "815 815 813 811" ("-": removed); of many workers
-  // "811..815, slowest 3 (811), 2 (813), 0 (815)".
+  // Returns "815 815 813 811" ("-": removed) or, for many workers, "811..815, slowest 3 (811), 2
+  // (813), 0 (815)".
   std::string Describe() const;
 
  private:
@@ -43,12 +45,12 @@ class ClockTable {
 
   bool Advance();
   void Recount();
-  std::vector<int> SlowestFirst() const;  // those not removed
+  std::vector<int> SlowestFirst() const;  // the workers that are not removed
   std::string DescribeSlowest() const;
 
-  std::vector<int64_t> finished_;  // by worker; all the state there is
+  std::vector<int64_t> finished_;  // by worker; the members below are derived from it
   int64_t minimum_ = 0;
-  std::deque<int> leads_;  // [l]: workers that lead the slowest one by l
+  std::deque<int> leads_;  // [l]: number of workers that lead the slowest one by l
 };
 
 }  // namespace dtrain::ps

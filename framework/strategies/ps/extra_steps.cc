@@ -20,7 +20,8 @@ bool ExtraSteps::Take(int worker, const ClockTable& clocks, int64_t most) {
   return true;
 }
 
-// Of several slowest workers the one that is expected last counts: the wait lasts until it pushes.
+// If several workers are the slowest, the one whose push is expected last counts, since the wait
+// lasts until then.
 int64_t ExtraSteps::Predict(int worker, const ClockTable& clocks, int64_t most) const {
   const int64_t now = last_[worker], own = interval_[worker];
   int64_t next = 0, interval = 1;

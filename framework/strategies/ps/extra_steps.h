@@ -1,15 +1,15 @@
-// ExtraSteps: how far beyond SSP's bound a worker may go under DSSP (Zhao et al., "Dynamic stale
-// synchronous parallel distributed training for deep learning", ICDCS 2019).
+// ExtraSteps: the number of steps that a worker may go beyond SSP's bound under DSSP (Zhao et al.,
+// "Dynamic stale synchronous parallel distributed training for deep learning", ICDCS 2019).
 //
-// A worker that has just exceeded the bound would wait for the slowest one's next push.  From the last
-// two pushes of both it is predicted when the slowest one pushes next, and when this worker would push
-// if it did 1, 2, ... steps more.  It gets the number of steps, from 0 to `most`, behind which its push
-// comes nearest to one of the slowest's: there it waits least.  A push that is overdue is expected at
-// once, and so is the first one behind a boundary.  Where a worker has pushed once only, nothing is
-// predicted, and none is given.
+// A worker that has just exceeded the bound would wait for the slowest one's next push.  From the
+// last two pushes of both workers it is predicted when the slowest one pushes next, and when this
+// worker would push if it made 1, 2, ... more steps.  The worker gets the number of steps, from 0
+// to `most`, after which its push is nearest to a push of the slowest, since it waits least there.
+// An overdue push is expected at once, and so is the first one after a boundary.  A worker with
+// only one push so far gets no steps, since nothing can be predicted.
 //
-// That is decided once: when the steps are used up it waits as under SSP, until it is within the bound,
-// and nothing is predicted for it before it exceeds the bound again.
+// This is decided once.  When the steps are used up, the worker waits as under SSP until it is
+// within the bound, and gets no new steps before it exceeds the bound again.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,13 @@ class ExtraSteps {
         pushed_(workers, 0) {}
 
   void OnPush(int worker, Nanos now);
-  // Nobody computes for a while, which is no part of an interval.
+  // Starts new intervals, since no worker computes at a boundary.
   void OnBoundary() { pushed_.assign(pushed_.size(), 0); }
-  // `worker`, which pushed now, is beyond the bound.  Whether it may start the next step all the same:
-  // one of the steps that it was given when it exceeded the bound, which it may do now.
+  // Call it when `worker` has just pushed and is beyond the bound.  Returns true if it may start
+  // the next step nevertheless, and uses up one of its extra steps.  Their number is predicted when
+  // the worker exceeds the bound.
   bool Take(int worker, const ClockTable& clocks, int64_t most);
-  // It is within the bound again.
+  // Call it when `worker` is within the bound again.
   void Forget(int worker) { left_[worker] = kUndecided; }
 
   void Visit(StateVisitor& visitor);
@@ -46,12 +47,11 @@ class ExtraSteps {
 
   int64_t Predict(int worker, const ClockTable& clocks, int64_t most) const;
 
-  // By worker.
-  std::vector<int64_t> last_;      // time of its last push
-  std::vector<int64_t> interval_;  // between its last two; at least 1
-  std::vector<int64_t>
-      left_;  // steps that it was given and has not started; kUndecided within the bound
-  std::vector<int64_t> pushed_;  // 1 once it has, since the last boundary
+  // All are indexed by worker.
+  std::vector<int64_t> last_;      // time of the last push
+  std::vector<int64_t> interval_;  // between the last two pushes; at least 1
+  std::vector<int64_t> left_;      // extra steps that are left; kUndecided within the bound
+  std::vector<int64_t> pushed_;    // 1 if it has pushed since the last boundary
 };
 
 }  // namespace dtrain::ps

@@ -1,4 +1,4 @@
-// What the workers and servers of the parameter-server family tell each other.
+// Messages between the workers and servers of the parameter-server family.
 //
 // A worker's `clock` is the number of steps it has finished, a server's `version` the number of
 // updates it has applied to its shard.
@@ -10,8 +10,8 @@
 
 namespace dtrain::ps {
 
-// Worker to server: "I have finished `clock` steps; send me your weights when I may start the
-// next".
+// Worker to server: the worker has finished `clock` steps and asks for the weights, to be sent when
+// it may start the next step.
 struct Pull {
   static constexpr int kKind = 1;
   int64_t clock = 0;
@@ -19,13 +19,13 @@ struct Pull {
   DTRAIN_FIELDS(clock)
 };
 
-// Worker to server, with the shard's part of a gradient.  With `wants_weights` it is a Pull as
-// well: one round trip a step, and since both are one message, the weights that come back contain
-// it.
+// Worker to server, with the shard's part of a gradient.  With `wants_weights` it is also a Pull.
+// A step then needs one round trip and, since both are one message, the weights that are returned
+// contain the gradient.
 struct Push {
   static constexpr int kKind = 2;
-  int64_t clock = 0;    // this step included
-  int64_t version = 0;  // of the weights that the gradient was computed from
+  int64_t clock = 0;    // steps finished, this one included
+  int64_t version = 0;  // version of the weights that the gradient was computed from
   int64_t samples = 0;
   double loss_sum = 0;
   int64_t stop = 0;
@@ -36,12 +36,12 @@ struct Push {
 
 constexpr int64_t kNoStaleness = -1;
 
-// Server to worker, with the shard's weights: "you may start".  The sums are of all workers' steps
-// where these end together, else zero.
+// Server to worker, with the shard's weights: the worker may start its next step.  In a synchronous
+// run samples, loss_sum and stop are the sums over all workers, else zero.
 struct Weights {
   static constexpr int kKind = 3;
   int64_t version = 0;
-  int64_t staleness = kNoStaleness;  // of the worker's last push here; told once
+  int64_t staleness = kNoStaleness;  // of the worker's last push to this server; sent once
   int64_t samples = 0;
   double loss_sum = 0;
   int64_t stop = 0;

@@ -1,4 +1,4 @@
-// ps_asp: asynchronous parallel - no worker ever waits for another.
+// ps_asp: asynchronous parallel.  No worker ever waits for another.
 #include "framework/strategies/ps/ps_strategy.h"
 
 namespace dtrain::ps {
@@ -15,7 +15,7 @@ class PsAsp : public PsStrategy {
                         "staleness");
   }
   bool synchronous() const override { return false; }
-  std::string StopsAtDeath() const override { return ""; }  // the servers hear no more of it
+  std::string StopsAtDeath() const override { return ""; }  // no server waits for a worker
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
   bool MayChange(std::string_view key) const override { return key == "damping"; }
   double RateOfGradient(int workers) const override { return options_.RateOfGradient(workers); }
@@ -35,7 +35,7 @@ class PsAsp : public PsStrategy {
 
 DTRAIN_STRATEGY(
     "ps_asp", PsAsp,
-    "parameter servers, asynchronous: each gradient is applied as it comes, nobody waits");
+    "parameter servers, asynchronous: each gradient is applied when it arrives, no worker waits");
 
 }  // namespace
 }  // namespace dtrain::ps

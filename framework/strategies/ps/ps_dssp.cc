@@ -1,5 +1,5 @@
-// ps_dssp: stale synchronous parallel with a bound between `staleness` and `staleness_max`, which
-// follows the workers' speeds (Zhao et al., ICDCS 2019).
+// ps_dssp: dynamic stale synchronous parallel.  The bound is between `staleness` and
+// `staleness_max` and follows the workers' speeds (Zhao et al., ICDCS 2019).
 #include <fmt/format.h>
 
 #include "framework/strategies/ps/ps_strategy.h"
@@ -26,7 +26,7 @@ class PsDssp : public PsStrategy {
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
   bool MayChange(std::string_view key) const override { return key == "damping"; }
   double RateOfGradient(int workers) const override { return options_.RateOfGradient(workers); }
-  std::vector<Mistake> Check(int) const override {
+  std::vector<KeyError> Check(int) const override {
     if (options_.bound_max >= options_.bound) return {};
     return {{"staleness_max",
              fmt::format("strategy.staleness_max is {}, less than strategy.staleness, {}",

@@ -1,4 +1,4 @@
-// What the strategies of the family have in common: their keys, and who is worker and who server.
+// PsStrategy: the common base of the parameter-server strategies, with their keys and placement.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ class PsStrategy : public Strategy {
   Placement Place(int workers) const override {
     return {.workers = workers, .servers = servers_.servers, .colocated = servers_.colocated};
   }
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return servers_.Buckets(pieces);
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    return servers_.Buckets(layer_gradients);
   }
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const final;
@@ -32,10 +32,12 @@ class PsStrategy : public Strategy {
   ServerKeys servers_;
 };
 
-// Whether a worker's selection can be applied by itself, at the config's density.
+// True if the entries that a worker selects can be applied without those of the others, at the
+// config's density.
 inline bool CanPush(const Compressor& compressor) { return !compressor.density_by_strategy(); }
 
-// Keys `scale` and `damping` of the strategies that apply each gradient by itself; no bound.
+// Reads the keys `scale` and `damping` of the strategies that apply each gradient separately.  The
+// bound is not set.
 SspOptions ReadSspOptions(config::Reader& reader);
 
 }  // namespace dtrain::ps

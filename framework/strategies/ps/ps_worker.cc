@@ -39,8 +39,8 @@ std::vector<VectorSpec> PsWorker::Vectors() const {
   return vectors;
 }
 
-// Comes again after a resume, when the run was stopped before a step that it had begun: while the
-// step waited, or when it might start and was not let.
+// Is called again after a resume if the run was stopped after OnBegin: while the step waited for
+// weights, or when it was admitted but held by the boundary (then the phase is kComputing).
 void PsWorker::OnBegin(Effects& effects) {
   if (phase_ == kComputing) return effects.StartStep();
   phase_ = kWaiting;
@@ -83,8 +83,8 @@ void PsWorker::OnMessage(ActorId from, const Message& message, Effects& effects)
   }
 }
 
-// The server has told how stale the last gradient was, and counts it no more: here it is counted,
-// alive or not.
+// The server has reported the staleness of the last gradient and does not count it any more, so
+// this worker counts it even if it is dead.
 void PsWorker::OnLostMessage(ActorId from, const Message& message) {
   Note(from, Unpack<Weights>(message));
 }
@@ -103,10 +103,10 @@ bool PsWorker::AllAnswered() const {
   return std::find(arriving_.begin(), arriving_.end(), kAwaited) == arriving_.end();
 }
 
-// Whatever can be done now: the arrived weights become the current ones, the next step starts.
+// Does what is possible now: the arrived weights become the current ones, and the next step starts.
 void PsWorker::Advance(Effects& effects) {
   if (phase_ == kComputing || !AllAnswered()) return;
-  if (versions_ != arriving_) {  // equal ones are the weights we have
+  if (versions_ != arriving_) {  // equal versions: the worker has these weights already
     effects.Take(kWeights, kArriving);
     versions_ = arriving_;
   }
@@ -142,12 +142,13 @@ std::string PsWorker::Describe() const {
                      missing);
 }
 
-// Server 0 counts a staleness until it has told it.  Where shards decide for themselves whom they let
-// go on, another one may not have answered yet.
+// Server 0 counts a staleness until it has reported it to the worker.  Each shard decides on its
+// own when it answers, so server 0 may have answered when another has not; then the worker counts
+// it here.
 void PsWorker::Report(ProtocolReport& report) const {
   report.Add(counted_);
   report.up_transfers += clock_;
-  // Each step asks for weights once: with its gradient or, with prefetch, when it starts.
+  // Each step requests weights once: with its gradient or, with prefetch, when it starts.
   const int64_t asked = clock_ + (options_.prefetch && phase_ == kComputing ? 1 : 0);
   report.down_transfers += asked - (AllAnswered() ? 0 : 1);
   const bool told = arriving_[0] != kAwaited && staleness_ != kNoStaleness;

@@ -3,20 +3,21 @@
 //   step ends:   Push its part of the gradient to every server
 //   step starts: when every server has answered with its part of the weights
 //
-// The first step needs no answer: all begin with the model's weights, version 0 at each server.
-// The strategies differ in two things only:
+// The first step needs no answer: all workers begin with the model's weights, version 0 at each
+// server.  The strategies differ in two options only:
 //
-//   synchronous: a step is over when the servers have answered, and its outcome is everybody's.
-//     Otherwise it is over once pushed, and what the next one waits for is admission.
-//   prefetch: the weights for the next step are asked for when a step starts, so that they travel
-//     while it computes.  They lack that step's gradient, even in its own worker: one step more of
-//     staleness, and no read-my-writes.  For servers that admit everybody at once.
+//   synchronous: a step is over when the servers have answered, and its outcome is that of all
+//     workers.  Otherwise it is over once it is pushed, and the next one waits for admission.
+//   prefetch: a step requests the weights for the next one when it starts, so that they are sent
+//     while it computes.  They lack that step's gradient, even that of the worker itself: the
+//     staleness is one step more, and there is no read-my-writes.  It is meant for servers that
+//     answer every request at once.
 //
-// With a compressor the gradient is added to `residual`, and what is pushed are the entries that
-// the compressor picks of it; the rest stays for later steps.
+// With a compressor the gradient is added to `residual`, and the entries that the compressor
+// selects from it are pushed; the others stay for later steps.
 //
-// Answers gather in `arriving`, which becomes `weights` when it is whole and no step computes with
-// the old ones.  With one server both hand-overs are by reference.
+// Answers are collected in `arriving`, which becomes `weights` when it is complete and no step
+// computes with the old ones.  With one server both vectors are passed by reference.
 #pragma once
 
 #include <string>
@@ -68,9 +69,9 @@ class PsWorker : public Actor {
 
   int64_t phase_ = kIdle;
   int64_t clock_ = 0;                 // steps finished
-  std::vector<int64_t> versions_;     // by server: of `weights`
-  std::vector<int64_t> arriving_;     // by server: of `arriving`; kAwaited until it has answered
-  int64_t staleness_ = kNoStaleness;  // of the last push, by the answers so far
+  std::vector<int64_t> versions_;     // by server: version of its part of `weights`
+  std::vector<int64_t> arriving_;     // by server: the same of `arriving`; kAwaited: no answer yet
+  int64_t staleness_ = kNoStaleness;  // of the last push: the largest of the answers so far
   ProtocolReport counted_;
 };
 

@@ -44,12 +44,12 @@ void SspServer::OnPush(int worker, const Push& push, Effects& effects) {
   SendWeights(Admit(worker, push, effects), effects);
 }
 
-// The workers that may start their next step now, in ascending order.
+// Returns the workers that may start their next step now, in ascending order.
 std::vector<int> SspServer::Admit(int worker, const Push& push, Effects& effects) {
   std::vector<int> admitted = admission_.Finish(worker, push.wants_weights != 0);
   if (!dynamic()) return admitted;
   extra_.OnPush(worker, effects.Time());
-  // Whoever may go on by the bound has waited long enough, or never had to.
+  // Workers that the bound admits need no extra steps any more.
   for (const int within : admitted) extra_.Forget(within);
   const ClockTable& clocks = admission_.clocks();
   if (admission_.Waits(worker) &&

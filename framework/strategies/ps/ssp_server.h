@@ -1,22 +1,24 @@
-// SspServer: one shard of a parameter server that applies each gradient as it comes.
+// SspServer: one shard of a parameter server that applies each gradient when it arrives.
 //
 //   on Push(w):  weights <- solver step with w's gradient, lr x factor;  version += 1
 //                w's clock += 1
 //   then every waiting worker whose clock - minimum <= bound gets the weights      (Admission)
 //
-// bound 0 lets nobody start a step before all have finished the last one (its gradients are still
-// applied one by one, which is not BSP's sum); no bound is ASP, which never makes anyone wait.
+// With bound 0 no worker starts a step before all have finished the last one (gradients are still
+// applied one by one, unlike BSP's sum).  Without a bound it is ASP, in which no worker waits.
 //
-// DSSP: a worker beyond the bound is let go on all the same, up to bound_max, while that makes its wait
-// shorter (ExtraSteps).  Each shard decides by what it sees; a worker goes on when all let it.
+// DSSP: a worker beyond the bound may continue, up to bound_max, while that makes its wait shorter
+// (ExtraSteps).  Each shard decides by the pushes that it gets; a worker continues when all shards
+// have admitted it.
 //
 // Read-my-writes (Ho et al., NIPS 2013, section 3): a push and the request for the next weights are
-// one message, or come in that order from one worker, so the weights that answer contain the push.
+// one message, or arrive in that order from one worker, so the weights of the answer contain the
+// push.
 //
 // Staleness of a gradient = updates applied between the weights it was computed from and itself.
-// It is told to the worker with its next weights, and counted there (the largest of all shards).
-// Server 0 counts those that it has not told yet, by its own shard: each gradient is counted once,
-// as long as nothing is in flight.
+// It is sent to the worker with its next weights and counted there (the largest of all shards).
+// Server 0 counts the staleness values of its own shard that were not sent yet, so at a boundary
+// each gradient is counted exactly once.
 #pragma once
 
 #include <string>
@@ -33,9 +35,9 @@ namespace dtrain::ps {
 
 struct SspOptions {
   int64_t bound = kNoBound;  // steps that a worker may lead the slowest one by
-  int64_t bound_max = 0;     // more than `bound`: DSSP
-  bool share = true;         // lr / workers, since this is one of so many gradients
-  bool damping = false;      // lr / staleness
+  int64_t bound_max = 0;     // DSSP if larger than `bound`
+  bool share = true;         // learning rate / workers, as a mean of gradients would have
+  bool damping = false;      // learning rate / staleness
 
   double RateOfGradient(int workers) const { return share ? 1.0 / workers : 1.0; }
 };
@@ -68,9 +70,9 @@ class SspServer : public Actor {
   const Range shard_;
   const SspOptions options_;
   Admission admission_;
-  ExtraSteps extra_;  // where the bound is dynamic
+  ExtraSteps extra_;  // used if the bound is dynamic
   int64_t version_ = 0;
-  std::vector<int64_t> untold_;  // by worker: staleness of its last push, kNoStaleness once told
+  std::vector<int64_t> untold_;  // by worker: staleness of its last push; kNoStaleness once sent
 };
 
 }  // namespace dtrain::ps

@@ -18,24 +18,25 @@ std::unique_ptr<Strategy> WithDefaults(const std::string& name) {
 
 }  // namespace
 
-// Before mgwfbp those that come to the same buckets without any times; naive last, whose steps are never
-// shorter than those of wfbp.
+// Schedules that need no measured times come before mgwfbp, so they are preferred if the buckets
+// are the same.  naive is the last, since its steps are never shorter than those of wfbp.
 const std::vector<std::string>& ScheduleNames() {
   static const std::vector<std::string> names = {"wfbp", "single", "allreduce", "mgwfbp", "naive"};
   return names;
 }
 
-std::vector<Range> BucketsOfSchedule(const std::string& name, const GradientPieces& pieces) {
-  return WithDefaults(name)->Buckets(pieces);
+std::vector<Range> BucketsOfSchedule(const std::string& name,
+                                     const LayerGradients& layer_gradients) {
+  return WithDefaults(name)->Buckets(layer_gradients);
 }
 
-std::vector<SchedulePrediction> PredictSchedules(const GradientPieces& pieces) {
+std::vector<SchedulePrediction> PredictSchedules(const LayerGradients& layer_gradients) {
   std::vector<SchedulePrediction> predictions;
   for (const std::string& name : ScheduleNames()) {
     const std::unique_ptr<Strategy> strategy = WithDefaults(name);
-    const std::vector<Range> buckets = strategy->Buckets(pieces);
+    const std::vector<Range> buckets = strategy->Buckets(layer_gradients);
     const MergeStart start = strategy->Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward;
-    predictions.push_back({name, buckets, PredictStep(pieces, buckets, start)});
+    predictions.push_back({name, buckets, PredictStep(layer_gradients, buckets, start)});
   }
   return predictions;
 }

@@ -1,4 +1,4 @@
-// Advice: which schedule of all-reduces to take, by measured times.
+// Advice: chooses a schedule of all-reduces by predicted step times.
 #pragma once
 
 #include <string>
@@ -8,28 +8,30 @@
 
 namespace dtrain {
 
-// What decides on a schedule by itself, by these predictions.
+// Name of the strategy that chooses a schedule by these predictions.
 inline constexpr char kAutoStrategy[] = "auto";
 
-// What it decides between, in the order in which equal ones are preferred.
+// Returns the schedules that it chooses from.  Of equal ones the first is preferred.
 const std::vector<std::string>& ScheduleNames();
 
-// Of one of them, with its keys' defaults.
-std::vector<Range> BucketsOfSchedule(const std::string& name, const GradientPieces& pieces);
+// Returns the buckets of one of these schedules, with default keys.
+std::vector<Range> BucketsOfSchedule(const std::string& name,
+                                     const LayerGradients& layer_gradients);
 
 struct SchedulePrediction {
   std::string name;
   std::vector<Range> buckets;
-  double seconds = 0;  // of a step
+  double seconds = 0;  // time of a step
 };
 
-// Of all of them, with the keys' defaults.  The pieces are timed.
-std::vector<SchedulePrediction> PredictSchedules(const GradientPieces& pieces);
+// Predicts all of these schedules, with default keys.  `layer_gradients` must be timed.
+std::vector<SchedulePrediction> PredictSchedules(const LayerGradients& layer_gradients);
 
-// The shortest step counts; where two are equal but for rounding, the one with fewer buckets.
+// True if the first schedule has the shorter step or, if the times are equal except for rounding,
+// fewer buckets.
 bool IsBetterSchedule(double seconds, size_t buckets, double other_seconds, size_t other_buckets);
 
-// The best one, or the first of several.
+// Returns the best prediction, the first one of equals.
 const SchedulePrediction& BestSchedule(const std::vector<SchedulePrediction>& predictions);
 
 }  // namespace dtrain

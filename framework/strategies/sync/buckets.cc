@@ -2,15 +2,15 @@
 
 namespace dtrain {
 
-std::vector<Range> FusionBuckets(const GradientPieces& pieces, int64_t fusion_bytes) {
+std::vector<Range> FusionBuckets(const LayerGradients& layer_gradients, int64_t fusion_bytes) {
   const int64_t limit = fusion_bytes / static_cast<int64_t>(sizeof(float));
   std::vector<Range> buckets;
-  for (const Range& piece : pieces.ranges) {
-    if (piece.empty()) continue;
-    if (!buckets.empty() && piece.end - buckets.back().begin <= limit) {
-      buckets.back().end = piece.end;
+  for (const Range& gradient : layer_gradients.ranges) {
+    if (gradient.empty()) continue;
+    if (!buckets.empty() && gradient.end - buckets.back().begin <= limit) {
+      buckets.back().end = gradient.end;
     } else {
-      buckets.push_back(piece);
+      buckets.push_back(gradient);
     }
   }
   return buckets;

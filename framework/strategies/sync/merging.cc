@@ -6,48 +6,49 @@
 
 namespace dtrain {
 
-ReadyGradients ReadyOf(const GradientPieces& pieces) {
+ReadyGradients ReadyOf(const LayerGradients& layer_gradients) {
   ReadyGradients gradients;
-  for (size_t i = 0; i < pieces.ranges.size(); ++i) {
-    if (pieces.ranges[i].empty()) continue;
-    gradients.bytes.push_back(pieces.ranges[i].size() * static_cast<int64_t>(sizeof(float)));
-    gradients.ready.push_back(pieces.timed() ? pieces.ready[i] : 0);
+  for (size_t i = 0; i < layer_gradients.ranges.size(); ++i) {
+    if (layer_gradients.ranges[i].empty()) continue;
+    gradients.bytes.push_back(layer_gradients.ranges[i].size() *
+                              static_cast<int64_t>(sizeof(float)));
+    gradients.ready.push_back(layer_gradients.timed() ? layer_gradients.ready[i] : 0);
   }
   return gradients;
 }
 
-std::vector<Range> BucketsOf(const GradientPieces& pieces, const MergePlan& plan) {
+std::vector<Range> BucketsOf(const LayerGradients& layer_gradients, const MergePlan& plan) {
   std::vector<Range> buckets;
-  size_t gradient = 0;
-  for (const Range& piece : pieces.ranges) {
-    if (piece.empty()) continue;
-    const bool joins = gradient > 0 && gradient < plan[buckets.size() - 1];
+  size_t count = 0;
+  for (const Range& gradient : layer_gradients.ranges) {
+    if (gradient.empty()) continue;
+    const bool joins = count > 0 && count < plan[buckets.size() - 1];
     if (joins) {
-      buckets.back().end = piece.end;
+      buckets.back().end = gradient.end;
     } else {
-      buckets.push_back(piece);
+      buckets.push_back(gradient);
     }
-    ++gradient;
+    ++count;
   }
   return buckets;
 }
 
-std::vector<GroupSending> SendingsOf(const GradientPieces& pieces,
+std::vector<GroupSending> SendingsOf(const LayerGradients& layer_gradients,
                                      const std::vector<Range>& buckets, MergeStart start) {
   MergePlan plan;
-  size_t gradient = 0;
-  for (const Range& piece : pieces.ranges) {
-    if (piece.empty()) continue;
-    ++gradient;
-    if (plan.size() < buckets.size() && piece.end >= buckets[plan.size()].end)
-      plan.push_back(gradient);
+  size_t count = 0;
+  for (const Range& gradient : layer_gradients.ranges) {
+    if (gradient.empty()) continue;
+    ++count;
+    if (plan.size() < buckets.size() && gradient.end >= buckets[plan.size()].end)
+      plan.push_back(count);
   }
-  return SendingsOf(ReadyOf(pieces), pieces.reduce_seconds, plan, start);
+  return SendingsOf(ReadyOf(layer_gradients), layer_gradients.reduce_seconds, plan, start);
 }
 
-double PredictStep(const GradientPieces& pieces, const std::vector<Range>& buckets,
+double PredictStep(const LayerGradients& layer_gradients, const std::vector<Range>& buckets,
                    MergeStart start) {
-  const std::vector<GroupSending> sendings = SendingsOf(pieces, buckets, start);
+  const std::vector<GroupSending> sendings = SendingsOf(layer_gradients, buckets, start);
   return sendings.empty() ? 0 : sendings.back().end;
 }
 
@@ -67,7 +68,7 @@ double StartUp(const ReduceTime& takes) {
   double mean_seconds = 0, product = 0, square = 0;
   for (int i = 1; i <= kSizes; ++i) {
     const double seconds = takes(i * kStepBytes);
-    const double off = i - (kSizes + 1) / 2.0;  // from the mean size, in steps
+    const double off = i - (kSizes + 1) / 2.0;  // distance from the mean size, in steps
     mean_seconds += seconds / kSizes;
     product += off * seconds;
     square += off * off;
@@ -79,7 +80,7 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes) 
   const double start_up = StartUp(takes);
   MergePlan plan;
   int64_t bytes = 0;
-  double free = 0;  // when the channel is
+  double free = 0;  // time at which the channel is free
   for (size_t i = 0; i < gradients.size(); ++i) {
     bytes += gradients.bytes[i];
     const double start = std::max(free, gradients.ready[i]);
@@ -91,12 +92,13 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes) 
   return plan;
 }
 
-// Plans that keep the channel busy end at the same time however they are cut, but for rounding,
-// which must not choose between them: not on another rank, nor in another unit.
+// Plans that keep the channel busy end at the same time, however they are split, except for
+// rounding errors.  These must not decide between the plans, or ranks could choose differently.
 constexpr double kEqual = 1e-12;  // relative
 
 MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes) {
-  // The best plan for the first j gradients: when it ends, how many groups, where the last begins.
+  // The best plan for the first j gradients: its end, its number of groups, and the begin of its
+  // last group.
   struct Best {
     double end = std::numeric_limits<double>::infinity();
     size_t groups = 0;
@@ -106,7 +108,8 @@ MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes) {
   std::vector<Best> best(count + 1);
   best[0].end = 0;
   for (size_t j = 1; j <= count; ++j) {
-    // Later groups end no earlier when an earlier one ends later, so the best prefix is enough.
+    // A prefix that ends later cannot make later groups end earlier, so only the best prefix
+    // counts.
     int64_t bytes = std::accumulate(gradients.bytes.begin(),
                                     gradients.bytes.begin() + static_cast<int64_t>(j), int64_t{0});
     for (size_t i = 0; i < j; bytes -= gradients.bytes[i++]) {
@@ -127,7 +130,7 @@ MergePlan MergeBest(const ReadyGradients& gradients, const ReduceTime& takes) {
 std::vector<GroupSending> SendingsOf(const ReadyGradients& gradients, const ReduceTime& takes,
                                      const MergePlan& plan, MergeStart start) {
   std::vector<GroupSending> sendings;
-  double free = 0;  // when the channel is
+  double free = 0;  // time at which the channel is free
   size_t begin = 0;
   for (const size_t stop : plan) {
     GroupSending sending{.gradients = stop - begin};

@@ -1,5 +1,6 @@
-// The synchronous strategies: one actor (sync_worker.h), and a rule for each of which gradients one
-// all-reduce carries.  Under `ordered` all of them come to the same bits.
+// The synchronous strategies.  All use the same actor (sync_worker.h), and differ in the rule by
+// which gradients are merged into one all-reduce.  With collective `ordered` all of them give the
+// same bits.
 #include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/buckets.h"
 #include "framework/strategies/sync/merging.h"
@@ -26,15 +27,15 @@ class SyncStrategy : public Strategy {
 
 class Wfbp : public SyncStrategy {
  public:
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return BucketsOf(pieces, MergeNone(ReadyOf(pieces)));
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    return BucketsOf(layer_gradients, MergeNone(ReadyOf(layer_gradients)));
   }
 
  private:
   std::string Name() const override { return "wfbp"; }
 };
 
-// The same sums, one after the other when all gradients are there.
+// Makes the same all-reduces as wfbp, but starts them only after the backward pass.
 class Naive : public Wfbp {
  public:
   bool Overlaps() const override { return false; }
@@ -45,15 +46,15 @@ class Naive : public Wfbp {
 
 class Single : public SyncStrategy {
  public:
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return BucketsOf(pieces, MergeAll(ReadyOf(pieces)));
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    return BucketsOf(layer_gradients, MergeAll(ReadyOf(layer_gradients)));
   }
 
  private:
   std::string Name() const override { return "single"; }
 };
 
-// Horovod's manner.
+// Reduces in fusion buckets, as Horovod does.
 class AllReduce : public SyncStrategy {
  public:
   void Configure(config::Reader& reader) override {
@@ -63,8 +64,8 @@ class AllReduce : public SyncStrategy {
                             "fusion threshold: gradients are reduced together up to this many "
                             "bytes; 0: no fusion");
   }
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    return FusionBuckets(pieces, fusion_bytes_);
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    return FusionBuckets(layer_gradients, fusion_bytes_);
   }
 
  private:
@@ -73,7 +74,8 @@ class AllReduce : public SyncStrategy {
   int64_t fusion_bytes_ = 0;
 };
 
-// Its plan is the run's, whatever it was made from.
+// Base of the strategies that plan by measured times.  A resumed run keeps the plan of its
+// checkpoint, so the keys that the plan was made from may change.
 class TimedStrategy : public SyncStrategy {
  public:
   bool PlansByTime() const override { return true; }
@@ -94,11 +96,12 @@ class MgWfbp : public TimedStrategy {
     published_ = rule == "published";
   }
   std::string PlanningRule() const override { return published_ ? " by rule published" : ""; }
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    const ReadyGradients gradients = ReadyOf(pieces);
-    if (!pieces.timed()) return BucketsOf(pieces, MergeNone(gradients));
-    return BucketsOf(pieces, published_ ? MergeByRule(gradients, pieces.reduce_seconds)
-                                        : MergeBest(gradients, pieces.reduce_seconds));
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    const ReadyGradients gradients = ReadyOf(layer_gradients);
+    if (!layer_gradients.timed()) return BucketsOf(layer_gradients, MergeNone(gradients));
+    return BucketsOf(layer_gradients, published_
+                                          ? MergeByRule(gradients, layer_gradients.reduce_seconds)
+                                          : MergeBest(gradients, layer_gradients.reduce_seconds));
   }
 
  private:
@@ -107,12 +110,14 @@ class MgWfbp : public TimedStrategy {
   bool published_ = false;
 };
 
-// A run takes the name and the keys of what it decides on; a simulation has its buckets.
+// A run replaces `auto` by the name and keys of the chosen schedule before it starts; simulations
+// use the buckets of this class.
 class Auto : public TimedStrategy {
  public:
-  std::vector<Range> Buckets(const GradientPieces& pieces) const override {
-    if (!pieces.timed()) return BucketsOf(pieces, MergeNone(ReadyOf(pieces)));
-    return BestSchedule(PredictSchedules(pieces)).buckets;
+  std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
+    if (!layer_gradients.timed())
+      return BucketsOf(layer_gradients, MergeNone(ReadyOf(layer_gradients)));
+    return BestSchedule(PredictSchedules(layer_gradients)).buckets;
   }
 
  private:

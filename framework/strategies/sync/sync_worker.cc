@@ -59,7 +59,7 @@ void SyncWorker::OnBuckets(const std::vector<Range>& buckets) {
   buckets_ = buckets;
 }
 
-// Between steps there is nothing else to keep.
+// Between steps the number of the step is the only state.
 void SyncWorker::Visit(StateVisitor& visitor) { visitor.Int("step", step_); }
 
 std::string SyncWorker::Describe() const {

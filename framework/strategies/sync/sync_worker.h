@@ -1,10 +1,10 @@
-// SyncWorker: the one actor of all synchronous strategies.  They differ in their buckets, and in
-// when the first may start.
+// SyncWorker: the only actor of the synchronous strategies.  They differ in their buckets, and in
+// the time at which the first one may start.
 //
-// A bucket is reduced as soon as its last gradient is final, while the backward pass goes on (or
-// after it, where that is the strategy), and applied as soon as it is reduced (or all at once, when
-// the solver needs the whole gradient).  The step ends behind the last update: all workers then hold
-// the same weights.
+// A bucket is reduced as soon as its last gradient is final, while the backward pass continues (or,
+// in some strategies, after it).  It is applied as soon as it is reduced, or all buckets are
+// applied at once if the solver needs the whole gradient.  The step ends after the last update,
+// when all workers have the same weights.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ namespace dtrain {
 
 class SyncWorker : public Actor {
  public:
-  // Of `setup`, the buckets are contiguous, ascending and cover the arena.  With a compressor what is
-  // summed is a selection, and the worker has a residual for the rest; where it keeps the solver's
-  // momentum, a velocity as well, and where it clips what goes into that, nothing is sent before the whole
-  // gradient is there.
-  // `strategy`: whose schedule it follows, for Describe.
+  // The buckets of `setup` are contiguous, ascending and cover the arena.  With a compressor only
+  // selected entries are summed, and the worker keeps the others in a residual.  If it also keeps
+  // the solver's momentum, it has a velocity.  If it clips the gradient before that, it sends
+  // nothing before the whole gradient is final.
+  // `strategy`: the strategy's name, for Describe.
   SyncWorker(std::string strategy, const ActorSetup& setup, MergeStart start = MergeStart::kReady);
 
   std::vector<VectorSpec> Vectors() const override;
@@ -44,7 +44,7 @@ class SyncWorker : public Actor {
   const bool whole_update_;
   const MergeStart start_;
   const bool compresses_, keeps_momentum_;
-  const int64_t total_;  // elements
+  const int64_t total_;  // elements of the arena
   int64_t step_ = 0;     // steps begun
   int64_t ready_ = 0;    // elements final and reduced in this step
   int64_t reduced_ = 0;

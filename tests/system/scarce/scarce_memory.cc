@@ -1,9 +1,9 @@
-// Memory that ends where a test says: loaded into the program (LD_PRELOAD), it lets large pieces of memory take
+// Memory that ends where a test says: loaded into the program (LD_PRELOAD), it lets large chunks of memory take
 // DTRAIN_GRANTED bytes together, and refuses what would be more, and a thread whose stack would be.  At the end it writes the
-// most bytes that they took to the file DTRAIN_TAKEN.  A small piece is always granted and counts for nothing: at `ulimit -v`
+// most bytes that they took to the file DTRAIN_TAKEN.  A small chunk is always granted and counts for nothing: at `ulimit -v`
 // whoever asks for 8 bytes last decides how a program ends.
 //
-// Pieces are those of malloc and its like, and of anonymous mmap.
+// Chunks are those of malloc and its like, and of anonymous mmap.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>

@@ -1,0 +1,42 @@
+// What one run of a schedule moves and adds on a rank, counted from its moves: what interpreters of
+// schedules must count as well.
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include "framework/comm/collective_schedule.h"
+
+namespace dtrain {
+
+struct PlanTraffic {
+  int rounds = 0;
+  int64_t messages = 0;  // sent
+  int64_t bytes_sent = 0;
+  int64_t bytes_received = 0;
+  int64_t additions = 0;
+};
+
+// For a vector of n floats.
+inline PlanTraffic TrafficOf(const CollectiveSchedule& schedule, int64_t n) {
+  PlanTraffic traffic;
+  std::map<int, int> fetched;  // by round
+  for (const Move& move : schedule.moves) {
+    const int64_t size = BlockOf(n, schedule.blocks, move.block, move.count).size();
+    if (size == 0) continue;
+    traffic.rounds = std::max(traffic.rounds, move.round + 1);
+    const int64_t bytes = size * static_cast<int64_t>(sizeof(float));
+    if (move.kind == MoveKind::kSend) {
+      traffic.messages += 1;
+      traffic.bytes_sent += bytes;
+    } else if (move.kind == MoveKind::kSum) {
+      traffic.additions += fetched[move.round] * size;
+    } else {
+      traffic.bytes_received += bytes;
+      fetched[move.round] += move.kind == MoveKind::kFetch ? 1 : 0;
+    }
+  }
+  return traffic;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,151 @@
+// One error is one error, and of two none is lost: what a message goes by must be the user's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/config/reader.h"
+#include "framework/config/tree.h"
+#include "framework/core/error.h"
+#include "tests/support/message_of.h"
+
+namespace dtrain::config {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Two sections that are judged together: each part needs a worker.
+std::string JudgedTogether(const std::string& text) {
+  return WhatOf<ConfigError>([&] {
+    Document document = Document::FromText(text, "run.yaml");
+    Reader root = document.root();
+    Reader cluster = root.Section("cluster");
+    const int64_t workers = cluster.Int("workers", 1).Min(1);
+    Reader strategy = root.Section("strategy");
+    const std::string name = strategy.String("name", "plain").OneOf({"plain", "parted"});
+    const int64_t parts = name == "parted" ? strategy.Int("parts", 2).Min(1) : 1;
+    const int64_t most = strategy.Int("most", 9).Min(1);
+    if (parts > workers) {
+      strategy.AddError("parts", "too many parts", "", {cluster.At("workers")});
+    }
+    if (parts > most) strategy.AddError("", "more parts than most", "", {"parts", "most"});
+    document.Finish();
+  });
+}
+
+TEST(OneError, AConflictOfRightValuesIsTold) {
+  EXPECT_THAT(JudgedTogether("strategy: {name: parted}\n"),
+              AllOf(HasSubstr("too many parts"), HasSubstr("1 error;")));
+  EXPECT_THAT(JudgedTogether("strategy: {name: parted, parts: 5, most: 3}\n"),
+              AllOf(HasSubstr("too many parts"), HasSubstr("more parts than most"),
+                    HasSubstr("2 errors;")));
+}
+
+TEST(OneError, NothingIsJudgedByADefaultThatWasNotMeant) {
+  for (const char* workers :
+       {"clustr: {workers: 4}", "cluster: {workrs: 4}", "cluster: [4]", "cluster: {workers: four}",
+        "cluster: {workers: 0}", "cluster: {workers: }", "cluster: {qqqqqqqqq: 4}"}) {
+    EXPECT_THAT(JudgedTogether("strategy: {name: parted, parts: 4}\n" + std::string(workers)),
+                AllOf(HasSubstr("run.yaml:2:"), HasSubstr("1 error;")))
+        << workers;
+  }
+}
+
+TEST(OneError, AnUnknownKeyThatIsLikeAnotherOneHidesNoConflict) {
+  EXPECT_THAT(JudgedTogether("strategy: {name: parted, mosst: 4}\n"),
+              AllOf(HasSubstr("too many parts"), HasSubstr("'mosst'"), HasSubstr("2 errors;")));
+  EXPECT_THAT(
+      JudgedTogether("strategy: {name: parted, parts: 5, most: 3}\nclusterr: {}\n"),
+      AllOf(HasSubstr("more parts than most"), HasSubstr("'clusterr'"), HasSubstr("2 errors;")));
+}
+
+// The default's keys are not those of what was meant.
+TEST(OneError, AMisspeltNameLeavesTheKeysBesideItInPeace) {
+  EXPECT_EQ(JudgedTogether("strategy: {nmae: parted, parts: 1}\n"),
+            "run.yaml:1:12: unknown key 'nmae' in strategy 'plain'\n"
+            "    did you mean 'name'?\n"
+            "1 error; nothing was started");
+}
+
+TEST(OneError, ARepeatedKeyMayBeTheOneThatIsNotThere) {
+  EXPECT_THAT(JudgedTogether("strategy: {name: parted, most: 4, most: 1}\n"
+                             "cluster: {}\n"),
+              AllOf(HasSubstr("repeated key 'most'"), HasSubstr("1 error;")));
+}
+
+TEST(OneError, WhatSomebodyRefusedIsNeverTaken) {
+  Document document = Document::FromText("a: x\n", "run.yaml");
+  Reader root = document.root();
+  const int64_t a = root.Int("a", 1);
+  EXPECT_EQ(a, 1);
+  EXPECT_FALSE(root.sound());
+  // A message that goes by itself alone, of a value that was replaced.
+  Document other = Document::FromText("b: 1\n", "run.yaml");
+  other.root().AddError("c", "c is needed");
+  EXPECT_THAT(WhatOf<ConfigError>([&] { other.Finish(); }), HasSubstr("unknown key 'b'"));
+}
+
+TEST(OneError, ASectionIsSoundWhereItSaysWhatWasRead) {
+  const auto sound = [](const std::string& text) {
+    Document document = Document::FromText(text, "run.yaml");
+    Reader layer = document.root().Section("layer");
+    const int64_t outputs = layer.Int("outputs", 1).Min(1);
+    const double value = layer.Section("init").Number("value", 0);
+    EXPECT_GE(outputs + value, 0);
+    return layer.sound();
+  };
+  EXPECT_TRUE(sound("layer: {outputs: 3, init: {value: 1}}"));
+  EXPECT_TRUE(sound(""));
+  EXPECT_TRUE(sound("other: 1"));
+  EXPECT_FALSE(sound("layer: {outputs: 0}"));
+  EXPECT_FALSE(sound("layer: {output: 3}"));
+  EXPECT_FALSE(sound("layer: {init: {valu: 3}}"));
+  EXPECT_FALSE(sound("layer: {init: {value: x}}"));
+  EXPECT_FALSE(sound("layer: {init: [1]}"));
+  EXPECT_FALSE(sound("layer: {outputs: 3, outputs: 4}"));
+  EXPECT_FALSE(sound("layer: [1]"));
+}
+
+// The parser is already in the next line.
+TEST(OneError, AValueThatIsNotThereIsMissedAtItsKey) {
+  Document document = Document::FromText("a:\nb: 1\n", "run.yaml");
+  const int64_t a = document.root().Int("a", 1);
+  const int64_t b = document.root().Int("b", 1);
+  EXPECT_EQ(a, b);
+  EXPECT_THAT(document.errors(),
+              ::testing::ElementsAre("run.yaml:1:1: a must be an integer, found nothing"));
+}
+
+TEST(OneError, TheSameErrorAtSeveralPlacesHasTheirLines) {
+  Document document =
+      Document::FromText("list:\n  - {of: [a, b]}\n  - {of: b}\n  - {of: b}\n", "run.yaml");
+  for (Reader& item : document.root().List("list")) {
+    const std::vector<std::string> names = item.Strings("of", {});
+    item.AddErrorOnce("b", "of", names.size() - 1, "nothing is called 'b'", "a is");
+    item.AddErrorOnce("b", "of", names.size() - 1, "nothing is called 'b'", "a is");
+  }
+  EXPECT_THAT(document.errors(),
+              ::testing::ElementsAre("run.yaml:2:14: nothing is called 'b' (and line 3, line 4)\n"
+                                     "    a is"));
+}
+
+TEST(OneError, ATextMayBeAPlainNumber) {
+  const auto read = [](const std::string& text) {
+    Document document = Document::FromText(text, "run.yaml");
+    const std::string label = document.root().String("label", "").NumbersToo();
+    document.Finish();
+    Document again = Document::FromText(document.EffectiveYaml(), "again.yaml");
+    const std::string reread = again.root().String("label", "");
+    EXPECT_EQ(reread, label);
+    return label;
+  };
+  EXPECT_EQ(read("label: 1"), "1");
+  EXPECT_EQ(read("label: 010"), "010");
+  EXPECT_EQ(read("label: '1'"), "1");
+  EXPECT_EQ(read("label: y"), "y");
+  EXPECT_THAT(WhatOf<ConfigError>([&] { read("label: true"); }),
+              HasSubstr("label must be a string, found 'true'"));
+  EXPECT_THAT(WhatOf<ConfigError>([&] { read("label: [1]"); }), HasSubstr("must be a string"));
+}
+
+}  // namespace
+}  // namespace dtrain::config
