@@ -1,21 +1,24 @@
 #!/bin/sh
-# Installs what dtrain needs to build and run on Debian 12, and with --with-tests what its tests need.  As
-# root or with sudo, which may ask for a password on a terminal; without either it says what is missing
-# and ends with status 1.
+# Installs what dtrain needs to build and run on Debian 12, with --with-tests what its tests need, and with --with-clang
+# also clang 16 with its tools, which the longer checks need (tests/fuzz/run.sh, tests/coverage.sh, tests/clang_tidy.sh).
+# As root or with sudo, which may ask for a password on a terminal; without either it says what is missing and ends with
+# status 1.
 set -eu
 
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
   libhdf5-dev libdnnl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libarchive-dev
-  zlib1g-dev libcurl4-openssl-dev libssl-dev libturbojpeg0-dev libpng-dev libstb-dev
+  zlib1g-dev libcurl4-openssl-dev ca-certificates libssl-dev libturbojpeg0-dev libpng-dev libstb-dev
   libjs-chart.js libonnx-dev libprotobuf-dev"
 case ${1:-} in
   "") ;;
-  --with-tests)
+  --with-tests | --with-clang)
     packages="$packages libgtest-dev libgmock-dev procps python3 python3-pil python3-numpy
       python3-h5py python3-pandas shellcheck clang-format patchelf xz-utils"
+    [ "$1" = --with-tests ] ||
+      packages="$packages clang-16 clang-tidy-16 libclang-rt-16-dev libfuzzer-16-dev libomp-16-dev llvm-16"
     ;;
   *)
-    echo "$0: no such option: $1 (there is --with-tests)" >&2
+    echo "$0: no such option: $1 (there are --with-tests and --with-clang)" >&2
     exit 2
     ;;
 esac

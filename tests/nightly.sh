@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs what takes too long for every push: before an issue ends and before a release, by hand or at night.
 #
-#   tests/nightly.sh [STEP]...     default: all, some two hours on two cores
+#   tests/nightly.sh [STEP]...     default: all, some three hours on two cores
 #
 #   documents    every command of the documents for users
 #   isa          all folders of numbers with the instruction set capped at AVX2 and at AVX
@@ -10,6 +10,7 @@
 #   alone        every file compiled by itself (preset dev)
 #   release      the folders that tests/run.sh runs under a sanitizer, in release
 #   asan         every other folder under AddressSanitizer and UBSan
+#   clang        everything compiled by clang, whose warnings are errors
 #
 # The summary is the last that it prints, and build/nightly.txt.
 # shellcheck disable=SC2317  # the steps are called by their names
@@ -33,10 +34,11 @@ injections() {
     python3 -B tests/faults/inject.py --count 30 --first "$DTRAIN_FIRST_SEED" --mpirun
 }
 alone() { configure dev && tests/alone.py build/dev; }
-release() { test_pass release rest -R '^(core|config|data|weights|strategies|faults|comm|exchange)\.' -E '^faults\.injections'; }
-asan() { configure asan && build asan all && test_pass asan rest -E '^(core|config|data|weights|strategies|faults|comm_mpi|nn|cuda|system|scripts)\.'; }
+release() { test_pass release rest -R '^(core|config|data|checkpoint|strategies|faults|comm|exchange)\.' -E '^faults\.injections'; }
+asan() { configure asan && build asan all && test_pass asan rest -E '^(core|config|data|checkpoint|strategies|faults|comm_mpi|nn|cuda|system|scripts)\.'; }
+clang() { launch/install-packages.sh --with-clang && cmake --preset clang -DDTRAIN_TESTS=ON && build clang all; }
 
-steps=(documents isa seeds injections alone release asan)
+steps=(documents isa seeds injections alone release asan clang)
 [ $# = 0 ] || steps=("$@")
 launch/install-packages.sh --with-tests
 configure release && build release all || exit

@@ -8,7 +8,7 @@
 # An ARCHIVE that ends in .tar is not compressed.
 #
 # Needs a C compiler, patchelf and xz.  Libraries of fast networks (UCX, libfabric, PSM, verbs) are not in it: they belong
-# to the machine's cards and drivers, and Open MPI leaves out a plugin whose library is missing.
+# to the machine's NICs and drivers, and Open MPI leaves out a plugin whose library is missing.
 set -euo pipefail
 
 most_bytes=30000000
@@ -80,7 +80,7 @@ find "$(mpi_path pkglibdir)" -name 'mca_*.so' ! -name '*oshmem*' ! -name 'mca_s[
 cp -r "$(mpi_path pkgdatadir)"/*.txt "$bundle/$(below_prefix pkgdatadir)/"
 {
   grep -hv '^ *#' "$(mpi_path sysconfdir)/openmpi-mca-params.conf" 2>/dev/null || true
-  echo "# Cards that a machine lacks are no news."
+  echo "# A missing NIC is not reported."
   echo "mca_base_component_show_load_errors = 0"
 } >"$bundle/etc/openmpi-mca-params.conf"
 : >"$bundle/etc/openmpi-default-hostfile"

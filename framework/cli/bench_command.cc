@@ -1,6 +1,6 @@
-// `dtrain bench`: one JSON line a case.  allreduce and link measure the ranks of an MPI launch (or
-// start --workers of them); exchange and sums do so for a config; step, layers and topk measure this
-// process.
+// `dtrain bench`: runs a benchmark and prints one JSON line for each case.  allreduce and link measure the ranks of an
+// MPI launch (or start --workers of them); exchange and sums do so for a config; data, step, layers and topk measure
+// this process alone.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -23,10 +23,10 @@
 #include "framework/data/dataset.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
-#include "framework/runtime/launch/supervisor.h"
-#include "framework/runtime/launch/world.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/launch/supervisor.h"
+#include "framework/launch/world.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {
@@ -47,7 +47,7 @@ struct BenchOptions {
   std::string output;
 };
 
-// The config of a step benchmark: defaults but for what the options say.
+// Returns the config of a step benchmark: all keys have their defaults, except those that an option sets.
 RunConfig StepConfig(const BenchOptions& options) {
   const std::string text = fmt::format(
       "model: {{name: {}}}\ndata: {{name: {}}}\nbatch: {}\nthreads: {}\ndevice: {}\n"
@@ -90,8 +90,8 @@ int BenchStep(const BenchOptions& options) {
   return 0;
 }
 
-// How long the samples of a config's data set take to be read, decoded where they are images, and then an epoch of
-// them to be made into batches.
+// Measures how long it takes to load the config's data set, including the decoding of images, and then to make batches
+// of one epoch.
 int BenchData(const BenchOptions& options) {
   const RunConfig config = options.scenario.Load();
   if (config.data.source == nullptr)
@@ -122,7 +122,7 @@ int BenchData(const BenchOptions& options) {
   return 0;
 }
 
-// One line a kernel of the model's training step.
+// Prints one line for each kernel of the model's training step.
 int BenchLayers(const BenchOptions& options) {
   StepRig rig(StepConfig(options));
   for (const KernelTimes& kernel : TimeFor(rig, true, options.seconds).kernels) {
@@ -164,7 +164,7 @@ int OnRanks(const BenchOptions& options, const Invocation& invocation, Bench ben
                     [&](World& world) { return bench(world.transport()); });
 }
 
-// The strategy over real ranks with compute replaced by sleep: summary.json's keys on one line.
+// Runs the strategy on real ranks, with compute replaced by sleep.  Prints the keys of summary.json on one line.
 int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
   const RunConfig config = options.scenario.Load();
   const std::optional<ModelProfile> profile = options.scenario.Profile();
@@ -181,19 +181,19 @@ int BenchExchange(const BenchOptions& options, const Invocation& invocation) {
   });
 }
 
-// How long sums take over real ranks; with --output, a profile that has them.
+// Measures all-reduces on real ranks.  With --output it writes a profile that includes their times.
 int BenchSums(const BenchOptions& options, const Invocation& invocation) {
   options.scenario.RefuseTrace();
   const RunConfig config = options.scenario.Load();
   const std::optional<ModelProfile> profile = options.scenario.Profile();
   if (!options.output.empty() && !profile) {
-    throw UsageError("--output writes the profile with the times of the sums",
-                     "name the one it is made from: --profile FILE (dtrain time --profile)");
+    throw UsageError("--output writes a profile with the all-reduce times",
+                     "name the profile to add them to: --profile FILE (dtrain time --profile)");
   }
   const Placement placement = PlacementOf(config);
   if (!config.strategy->synchronous() || placement.servers > 0) {
-    throw UsageError("strategy '" + config.strategy_name + "' has no sums over all workers",
-                     "measure them for one of all-reduces: --set strategy.name=mgwfbp");
+    throw UsageError("strategy '" + config.strategy_name + "' uses no all-reduce over all workers",
+                     "choose a strategy that uses all-reduces: --set strategy.name=mgwfbp");
   }
   BenchOptions ranks = options;
   ranks.workers = placement.ranks();
@@ -223,9 +223,9 @@ int BenchSums(const BenchOptions& options, const Invocation& invocation) {
 void AddStepOptions(CLI::App& command, BenchOptions& options) {
   command.add_option("--model", options.model, "a model of configs/models or a file")
       ->capture_default_str();
-  command.add_option("--data", options.data, "the data set whose shapes it takes")
+  command.add_option("--data", options.data, "the data set that determines the input shapes")
       ->capture_default_str();
-  command.add_option("--batch", options.batch, "samples a step")
+  command.add_option("--batch", options.batch, "samples per step")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command.add_option("--threads", options.threads, "compute threads")
@@ -253,16 +253,18 @@ void AddTopkOptions(CLI::App& command, BenchOptions& bench) {
   BenchTopkOptions& options = bench.topk;
   command
       .add_option("--compressors", options.compressors,
-                  "compressors, with keys as in gaussiank:loop=published")
+                  "compressors to measure, optionally with keys, as in gaussiank:loop=published")
       ->capture_default_str();
-  command.add_option("--sizes", options.sizes, "numbers of values to choose from")
+  command.add_option("--sizes", options.sizes, "vector lengths")
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{2'000'000'000}));
-  command.add_option("--density", options.density, "part of them that is chosen")
+  command.add_option("--density", options.density, "fraction of the values to select")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 0.999999));
-  command.add_option("--distribution", options.distribution, "of the values: normal or laplace")
+  command
+      .add_option("--distribution", options.distribution,
+                  "distribution of the values: normal or laplace")
       ->capture_default_str()
       ->check(CLI::IsMember({"normal", "laplace"}));
   command.add_option("--seconds", options.seconds, "how long to measure each case")
@@ -290,7 +292,7 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   allreduce
       ->add_option("--per-node", options->allreduce.per_node,
-                   "ranks that collective hierarchical takes for a node; 0: those of a host")
+                   "ranks per node for collective hierarchical; 0: all ranks of a host")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   allreduce->add_option("--bytes", options->allreduce.sizes_bytes, "message sizes in bytes")
@@ -315,16 +317,15 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
                                   "to compare with dtrain simulate",
                                   [=, &invocation] { return BenchExchange(*options, invocation); });
   AddScenarioOptions(*exchange, options->scenario);
-  CLI::App* sums = AddCommand(*bench, invocation, "sums",
-                              "measure how long the sums of a config take over real ranks, for "
-                              "dtrain plan and strategy.profile",
-                              [=, &invocation] { return BenchSums(*options, invocation); });
+  CLI::App* sums = AddCommand(
+      *bench, invocation, "sums",
+      "measure the all-reduces of a config on real ranks, for dtrain plan and strategy.profile",
+      [=, &invocation] { return BenchSums(*options, invocation); });
   AddScenarioOptions(*sums, options->scenario);
   sums->add_option("--output", options->output,
-                   "write the profile, with the times of the sums, to this file");
+                   "write the profile with the all-reduce times to this file");
   CLI::App* data = AddCommand(*bench, invocation, "data",
-                              "measure how fast the samples of a config's data set are read, and "
-                              "made into batches",
+                              "measure how fast a config's data set is read and made into batches",
                               [=] { return BenchData(*options); });
   AddConfigOption(*data, options->scenario.config.file,
                   "the run's YAML file, or the name of one of configs/runs");
@@ -343,7 +344,7 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
                   }),
       *options);
   AddTopkOptions(*AddCommand(*bench, invocation, "topk",
-                             "measure selections of compressors beside a plain read",
+                             "measure top-k selection by compressors, compared with a plain read",
                              [=] { return BenchSelections(*options); }),
                  *options);
 }

@@ -5,8 +5,8 @@
 
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/setup/schedule_profile.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/schedule_profile.h"
 
 namespace dtrain {
 

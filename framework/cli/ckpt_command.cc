@@ -1,4 +1,4 @@
-// `dtrain ckpt info|verify|diff`: looks into saved weights, of either format.
+// `dtrain ckpt info|verify|diff`: inspects weight files in any of the formats.
 #include <CLI/CLI.hpp>
 
 #include <functional>
@@ -8,15 +8,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint.h"
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/rank_checkpoint.h"
+#include "framework/checkpoint/weights_compare.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
-#include "framework/runtime/results/run_so_far.h"
-#include "framework/runtime/weights/checkpoint.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/rank_checkpoint.h"
-#include "framework/runtime/weights/weights_compare.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/results/run_so_far.h"
 
 namespace dtrain {
 namespace {
@@ -29,7 +29,7 @@ struct CkptOptions {
   bool tensors = false;
 };
 
-// A rank file stands for its step.
+// Returns the main file of a checkpoint, given that file or one of its rank files.
 fs::path MainOf(const fs::path& path) {
   const std::string name = path.filename();
   const size_t at = name.rfind(".rank-");
@@ -72,7 +72,7 @@ ordered_json InfoOf(const fs::path& path, const StoredWeights& stored, bool tens
   return info;
 }
 
-// Of each rank: who is there, what it holds for others, and its vectors with how many values.
+// Returns for each rank its role, the state it holds for other ranks, and its vectors with their lengths.
 ordered_json RanksOf(const fs::path& path, const CheckpointInfo& info) {
   ordered_json ranks = ordered_json::array();
   for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
@@ -95,7 +95,7 @@ ordered_json RanksOf(const fs::path& path, const CheckpointInfo& info) {
                      {"holds", file.holds},
                      {"vectors", vectors},
                      {"numbers", numbers}});
-    // A worker's mini-batches so far.
+    // The number of mini-batches of the rank's worker so far.
     const StateField* const steps = file.host.Find("", "steps");
     if (steps != nullptr) ranks.back()["steps"] = steps->ints.at(0);
   }
@@ -134,7 +134,7 @@ void PrintInfo(const ordered_json& info) {
   if (info.contains("ranks")) PrintRanks(info["ranks"]);
 }
 
-// Of a run folder both the last checkpoint and, where they are kept, the best weights.
+// Shows a file.  For a run folder it shows the last checkpoint and, if the run keeps them, the best weights.
 int Info(const CkptOptions& options, bool as_json) {
   const fs::path path = MainOf(FindCheckpoint(options.files[0]));
   const fs::path best = FindWeights(options.files[0]);
@@ -158,7 +158,7 @@ int Info(const CkptOptions& options, bool as_json) {
   return 0;
 }
 
-// Files as given; of a run folder every checkpoint, and the best weights.
+// Returns the given files; for a run folder every checkpoint and the best weights.
 std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
   std::vector<fs::path> files;
   for (const fs::path path : given) {
@@ -166,13 +166,13 @@ std::vector<fs::path> FilesOf(const std::vector<std::string>& given) {
     std::vector<fs::path> found;
     if (fs::is_directory(folder)) found = CheckpointFolder(folder, 1).List();
     if (fs::is_regular_file(folder / kBestName)) found.push_back(folder / kBestName);
-    if (found.empty()) found = {path};  // a file, or ProblemOf says what is missing
+    if (found.empty()) found = {path};  // a file; if it does not exist, ProblemOf reports that
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
 }
 
-// "" when `check` throws nothing, and finds nothing.
+// Returns "" if `check` neither throws nor returns a problem.
 std::string ProblemOf(const std::function<std::string()>& check) {
   try {
     return check();
@@ -183,10 +183,10 @@ std::string ProblemOf(const std::function<std::string()>& check) {
 
 struct Verdict {
   fs::path file;
-  std::string problem;  // "" when every byte is as it was written and every weight a number
+  std::string problem;  // "" if every byte is as written and every weight is finite
 };
 
-// Of a file and, where it has any, its rank files.
+// Checks a file and, if it has any, its rank files.
 std::vector<Verdict> VerdictsOn(const fs::path& given) {
   fs::path path = given;
   CheckpointInfo info;
@@ -239,7 +239,7 @@ std::string Line(const TensorDifference& d) {
                      d.largest, d.relative);
 }
 
-// Of the rank files that two steps have, rank by rank.
+// Compares the rank files of two checkpoints, rank by rank.
 std::vector<TensorDifference> CompareRanks(const fs::path& a_path, const StoredWeights& a,
                                            const fs::path& b_path, const StoredWeights& b) {
   const std::vector<std::string>&of_a = a.info.rank_files, &of_b = b.info.rank_files;
@@ -257,7 +257,7 @@ std::vector<TensorDifference> CompareRanks(const fs::path& a_path, const StoredW
   return differences;
 }
 
-constexpr int kTheyDiffer = 1;  // as diff(1) and cmp(1) have it
+constexpr int kTheyDiffer = 1;  // the exit code of diff(1) and cmp(1)
 
 int Diff(const CkptOptions& options, bool as_json) {
   const fs::path a_path = MainOf(FindCheckpoint(options.files[0]));
@@ -268,7 +268,8 @@ int Diff(const CkptOptions& options, bool as_json) {
   for (TensorDifference& own : CompareRanks(a_path, a, b_path, b)) {
     differences.push_back(std::move(own));
   }
-  // A run's folder stands for its last checkpoint, which need not be the file that the user thinks of.
+  // The names are printed because a run folder stands for its last checkpoint, which may not be the one that the user
+  // means.
   if (!as_json && !differences.empty()) {
     std::cout << fmt::format("{} and {}:\n", a_path.string(), b_path.string());
   }
@@ -316,7 +317,8 @@ static void AddCheckpointCommand(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<CkptOptions>();
   CLI::App* info = AddAction(
       *ckpt, invocation, options, "info",
-      "show what a file holds, and of a run folder its last and its best weights", &Info, 1, 1);
+      "show the content of a file; for a run folder, of the last checkpoint and the best weights",
+      &Info, 1, 1);
   info->add_flag("--tensors", options->tensors, "also list the name and shape of every tensor");
   AddAction(*ckpt, invocation, options, "verify",
             "check every byte of a file; exit code 6 if it is damaged", &Verify, 1, 1'000'000);

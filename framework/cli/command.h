@@ -1,4 +1,4 @@
-// What the commands share: how one adds itself to the command line, and how it reads a config.
+// Shared parts of the commands: registration on the command line, common options, and reading of the config.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "framework/core/registry.h"
-#include "framework/runtime/judge/translator.h"
-#include "framework/runtime/setup/run_config.h"
+#include "framework/evaluate/translator.h"
+#include "framework/setup/run_config.h"
 
 namespace CLI {
 class App;
@@ -19,11 +19,11 @@ class Option;
 
 namespace dtrain {
 
-// The process's own arguments, and what the command line asks for; filled while it is parsed.
+// The arguments of the process and what the command line asks for.  It is filled while the command line is parsed.
 struct Invocation {
   int argc = 0;
   char** argv = nullptr;
-  bool json = false;         // --json: the result alone on stdout, as JSON
+  bool json = false;         // --json: stdout carries only the result, as JSON
   std::function<int()> run;  // set by the chosen command; returns the exit code
 };
 
@@ -36,61 +36,64 @@ struct CommandEntry {
 };
 using CommandRegistry = Registry<CommandEntry>;
 
-// A subcommand with --json, -v and -q, whose `run` the invocation gets when it is chosen.
+// Adds a subcommand with --json, -v and -q.  When it is chosen, its `run` becomes `invocation.run`.
 CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
                      const std::string& help, std::function<int()> run);
 
-// The arguments that let another process of this program tell as much as this one: -v and -q.
+// Returns the -v and -q arguments that give a child process of this program the same log level as this process.
 std::vector<std::string> LogArguments();
 
 // --config F, --cluster NAME, --set k.ey=v and --device D.
 struct ConfigOptions {
-  std::string file;
+  std::string file;  // path of the config
   std::vector<std::string> overrides;
-  std::string cluster = {};  // a name or a path; "": the config's own section
-  std::string device = {};   // "": the config's
+  std::string cluster = {};  // a name or a path; "": the config's own `cluster` section
+  std::string device = {};   // "": the config's own device
 
-  config::Options options = {};  // what overrides were given as, where it is no --set
+  // For each override that was not given by --set, the option that it was given by.
+  config::Options options = {};
 
-  // An override that an `option` of its own stands for ("--workers 2"): messages name that.
+  // Adds an override that a command line option stands for ("--workers 2").  Error messages then name that option.
   void Set(const std::string& setting, const std::string& option);
-  void SetWorkers(int workers);  // what --workers is; 0: it was not given
-  // The arguments that say the same to another process.
+  void SetWorkers(int workers);  // the value of --workers; 0: it was not given
+  // Returns the arguments that pass the same settings to another process of this program.
   std::vector<std::string> Arguments() const;
-  // The overrides, the device among them.
+  // Returns the overrides, including the one for the device.
   std::vector<std::string> Settings() const;
-  config::Overlay overlay() const;  // throws ConfigError for a cluster that is not there
+  config::Overlay overlay() const;  // throws ConfigError if the cluster does not exist
 };
-// --config alone: a path, or a name that LocateConfig finds.
+// Adds --config only.  Its value is a path, or a name that LocateConfig finds.
 CLI::Option* AddConfigOption(CLI::App& command, std::string& file, const std::string& help);
 void AddConfigOptions(CLI::App& command, ConfigOptions& options);
-// The same for a command that has --weights, whose file may bring the config (LoadConfigOf).
+// Adds the same options, with --config optional: for commands with --weights, whose file may contain the config
+// (LoadConfigOf).
 void AddOptionalConfigOptions(CLI::App& command, ConfigOptions& options);
-// All but --config.
+// Adds all of the options except --config.
 void AddSettingOptions(CLI::App& command, ConfigOptions& options);
 
-// --device D alone, for a command without a config.
+// Adds --device D only, for a command without a config.
 void AddDeviceOption(CLI::App& command, std::string& device);
 
-// --beam K and --max-length N, for commands that translate.
+// Adds --beam K and --max-length N, for commands that translate.
 void AddSearchOptions(CLI::App& command, SearchOptions& options);
 
-// For --seeds: a second run of a seed tells nothing, and would be refused the folder of the first.  Throws UsageError.
+// Checks --seeds.  Throws UsageError if a seed is given twice: the second run would repeat the first, and its folder
+// would already be taken.
 void RefuseRepeated(const std::vector<uint64_t>& seeds);
 
-// Reads and checks the config, throwing ConfigError with all its errors.  `before`: the same config with the same
-// model and data, which are not read again; null: there is none.
+// Reads and checks the config.  Throws ConfigError with all errors of the config.  `before` is a config with the same
+// model and data, which are taken from it and not read again; it may be null.
 RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before = nullptr);
-// Where no --config was given: the config, and the model, of the run that wrote this checkpoint.  Throws UsageError
-// where the file brings none.
+// Returns the config and the model of the run that wrote this checkpoint, for a command without --config.  Throws
+// UsageError if the file does not contain them.
 RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint);
 
-// Throws UsageError where one of the files is a pipe: a command that starts other processes with the same options has
-// read what they would have to read.
+// Throws UsageError if one of the files is a pipe.  A pipe can be read only once, and the commands that call this
+// function start other processes that must read the same files.
 void RefusePipes(const std::vector<std::string>& files);
 
-// Runs the program and returns its exit code (README, "Exit codes").  Catches everything: errors
-// are told on stderr with their hint.
+// Runs the program and returns its exit code (README, "Exit codes").  Catches all exceptions and prints errors to
+// stderr with their hint.
 int RunCommandLine(int argc, char** argv);
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
 #include "framework/cli/standard_streams.h"
 #include "framework/cli/usage_errors.h"
@@ -13,9 +14,8 @@
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
 #include "framework/core/process.h"
-#include "framework/runtime/launch/world.h"
-#include "framework/runtime/setup/locate_model.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/launch/world.h"
+#include "framework/setup/locate_model.h"
 
 namespace dtrain {
 namespace {
@@ -25,8 +25,8 @@ int Tell(const Error& error) {
   return static_cast<int>(error.code());
 }
 
-// The exit code where there is nothing to run: after --help, or for an error.  A misspelt name comes before what
-// else is wrong, which may be its consequence.
+// Parses the command line.  Returns the exit code if there is nothing to run: after --help or an error.  A misspelt
+// name is reported first, since other errors may follow from it.
 std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
   const std::vector<std::string> words(invocation.argv + 1, invocation.argv + invocation.argc);
   try {
@@ -60,7 +60,7 @@ int ParseAndRun(int argc, char** argv) {
   return invocation.run();
 }
 
-// Memory may end before a command begins.
+// Catches errors here too: memory may run out before a command begins.
 int RunOrTell(int argc, char** argv) {
   try {
     return ParseAndRun(argc, argv);
@@ -71,7 +71,8 @@ int RunOrTell(int argc, char** argv) {
   }
 }
 
-// Names of classes, files and columns are printed as they come.
+// Makes unprintable characters visible in all output: names of classes, files and columns are printed as they are in
+// the data.
 int RunPrintable(int argc, char** argv) {
   const PrintableOutput out(std::cout), err(std::cerr);
   return RunOrTell(argc, argv);
@@ -82,13 +83,13 @@ int RunPrintable(int argc, char** argv) {
 CLI::App* AddCommand(CLI::App& app, Invocation& invocation, const std::string& name,
                      const std::string& help, std::function<int()> run) {
   CLI::App* command = app.add_subcommand(name, help);
-  command->add_flag("--json", invocation.json, "the result alone on stdout, as JSON");
+  command->add_flag("--json", invocation.json, "print only the result on stdout, as JSON");
   CLI::Option* const verbose = command->add_flag_callback(
-      "-v,--verbose", [] { log::SetLevel(log::Level::kDebug); }, "tell more on stderr");
+      "-v,--verbose", [] { log::SetLevel(log::Level::kDebug); }, "print more on stderr");
   command
       ->add_flag_callback(
           "-q,--quiet", [] { log::SetLevel(log::Level::kWarning); },
-          "tell only warnings and errors on stderr")
+          "print only warnings and errors on stderr")
       ->excludes(verbose);
   command->final_callback([&invocation, run = std::move(run)] { invocation.run = run; });
   return command;
@@ -146,18 +147,17 @@ void AddConfigOptions(CLI::App& command, ConfigOptions& options) {
 }
 
 void AddOptionalConfigOptions(CLI::App& command, ConfigOptions& options) {
-  AddConfigOption(
-      command, options.file,
-      "a run's YAML file, or the name of one of configs/runs; by default the config that "
-      "the checkpoint brings");
+  AddConfigOption(command, options.file,
+                  "a run's YAML file, or the name of one of configs/runs (default: the config in "
+                  "the checkpoint)");
   AddSettingOptions(command, options);
 }
 
 void AddSettingOptions(CLI::App& command, ConfigOptions& options) {
   command
-      .add_option("--cluster", options.cluster,
-                  "use the keys of this cluster of configs/clusters, or of this file, in section "
-                  "cluster")
+      .add_option(
+          "--cluster", options.cluster,
+          "take the keys of section cluster from this file, or from a cluster of configs/clusters")
       ->type_name("NAME");
   command.add_option("--set", options.overrides, "override a config key (repeatable)")
       ->type_name("KEY=VALUE")
@@ -178,7 +178,8 @@ void AddSearchOptions(CLI::App& command, SearchOptions& options) {
   command.add_option("--beam", options.beam, "hypotheses that beam search keeps; 1: greedy search")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command.add_option("--max-length", options.max_length, "words of a translation at most")
+  command
+      .add_option("--max-length", options.max_length, "maximum number of words of a translation")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
 }
@@ -210,7 +211,7 @@ RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path
   if (!options.file.empty()) return LoadConfig(options);
   const CheckpointInfo info = ReadStoredInfo(checkpoint);
   if (info.config_yaml.empty()) {
-    throw UsageError(checkpoint.string() + " brings no config", "give --config");
+    throw UsageError(checkpoint.string() + " contains no config", "give --config");
   }
   config::Document document =
       config::Document::FromText(info.config_yaml, checkpoint.string() + ": its config",

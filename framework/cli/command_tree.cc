@@ -55,7 +55,7 @@ class Walk {
       more_ = option->get_items_expected_max() > 1 && option->get_allow_extra_args();
     }
   }
-  // "-p4"
+  // True for a short option with its value in the same word, "-p4".
   static bool BringsValue(const std::string& word) { return word[1] != '-' && word.size() > 2; }
 
   const CLI::Option* Find(const std::string& name) const {

@@ -1,4 +1,4 @@
-// The commands and options of the program, as CLI11 holds them, for what walks over them.
+// Functions that walk over the program's commands and options, as CLI11 holds them.
 #pragma once
 
 #include <string>
@@ -11,31 +11,33 @@ class Option;
 
 namespace dtrain {
 
-// In the order of --help; those without a group are hidden.
+// Returns the subcommands in the order of --help.  Commands without a group are hidden.
 std::vector<const CLI::App*> VisibleCommands(const CLI::App& app);
-std::vector<const CLI::Option*> OptionsOf(const CLI::App& command);  // -h among them
+std::vector<const CLI::Option*> OptionsOf(const CLI::App& command);  // including -h
 std::vector<const CLI::Option*> PositionalsOf(const CLI::App& command);
 
-// "dtrain data fetch"
+// Returns the command with its parents: "dtrain data fetch".
 std::string FullName(const CLI::App& command);
 
 bool TakesValue(const CLI::Option& option);
 
-// {"cpu", "cuda"} where these are all that the option takes: of its check, "DEVICE:{cpu,cuda}", or of its type,
-// "auto|none|PATH", of which words in capitals stand for others.  Empty where it takes anything.
+// Returns the allowed values of an option that takes only certain ones, for example {"cpu", "cuda"}.  They come from
+// its check, "DEVICE:{cpu,cuda}", or from its type, "auto|none|PATH", where words in capitals stand for other values.
+// Returns an empty list if the option takes any value.
 std::vector<std::string> ChoicesOf(const CLI::Option& option);
 
-// What a command line says up to some word.
+// The meaning of a command line up to some word.
 struct CommandPlace {
-  const CLI::App* command = nullptr;    // the last one named; the program itself before any
-  const CLI::Option* option = nullptr;  // that wants the next word as its value
-  size_t positionals = 0;               // words of `command` so far that are no options
+  const CLI::App* command = nullptr;    // the last command named; the program itself before any
+  const CLI::Option* option = nullptr;  // the option whose value is the next word; null: none
+  size_t positionals = 0;               // number of positional arguments of `command` so far
   bool only_positionals = false;        // after "--"
-  std::string unknown;                  // the first command or option that there is not, and where
+  // The first unknown command or option, and the command in which it was found.
+  std::string unknown;
   const CLI::App* unknown_at = nullptr;
 };
 
-// Walks over the words behind the program's name.
+// Parses the words after the program's name.
 CommandPlace FollowWords(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace dtrain

@@ -1,5 +1,5 @@
-// `dtrain complete -- WORD...`: what the last word may become; hidden.  The shells' completions
-// (tools/completion) ask it, so that they know every command, option and name that the program knows.
+// `dtrain complete -- WORD...`: prints the possible completions of the last word; hidden.  The completions of the
+// shells (tools/completion) call it, so they know every command, option and name that the program knows.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/command_tree.h"
 #include "framework/data/dataset.h"
-#include "framework/runtime/setup/locate_model.h"
+#include "framework/setup/locate_model.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain {
@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// For the shell: file names may stand here, too.
+// Tells the shell that file names are possible too.
 constexpr char kFiles[] = ":files";
 
 Names NamesOf(const std::map<std::string, std::filesystem::path>& files) {
@@ -25,12 +25,12 @@ Names NamesOf(const std::map<std::string, std::filesystem::path>& files) {
   return names;
 }
 
-// Every key of a config, "solver.lr", with what it may be where that is a list.
+// Returns every key of a config, "solver.lr", with its allowed values if there is a list of them.
 std::vector<config::KeyHelp> ConfigKeys() {
   config::Document document = config::Document::Empty();
   try {
     ReadRunConfig(document);
-  } catch (const Error&) {  // it lacks a model and data
+  } catch (const Error&) {  // a model and data are missing
   }
   return document.Keys();
 }
@@ -46,7 +46,7 @@ Names ValuesOf(const config::KeyHelp& key) {
   return values;
 }
 
-// Of --set: "solver.lr=", and behind the "=" what that key may be.
+// Completes --set: "solver.lr=", and after the "=" the allowed values of the key.
 Names Settings(const std::string& word) {
   const size_t equals = word.find('=');
   Names settings;
@@ -114,7 +114,7 @@ static void AddCompleteCommand(CLI::App& app, Invocation& invocation) {
         return 0;
       });
   command->group("");
-  command->add_option("words", *words, "behind `dtrain`, the last one unfinished");
+  command->add_option("words", *words, "the words after `dtrain`, the last one unfinished");
 }
 
 DTRAIN_COMMAND("complete", 200, AddCompleteCommand);

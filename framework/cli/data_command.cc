@@ -1,4 +1,4 @@
-// dtrain data list|fetch|verify
+// `dtrain data list|fetch|verify`: lists, downloads and verifies data sets.
 #include <CLI/CLI.hpp>
 
 #include <iostream>

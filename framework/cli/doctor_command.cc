@@ -1,4 +1,4 @@
-// `dtrain doctor`: what was built in, what this machine has, and what is known to go wrong here.
+// `dtrain doctor`: shows the libraries built in, the properties of this machine, and its known problems.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

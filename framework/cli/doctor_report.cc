@@ -25,8 +25,8 @@
 #include "framework/core/isa.h"
 #include "framework/core/process.h"
 #include "framework/device/cuda/module.h"
+#include "framework/launch/child_program.h"
 #include "framework/onnx/file/onnx_file.h"
-#include "framework/runtime/launch/child_program.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -95,7 +95,7 @@ std::string LevelName(int level) {
   return level >= MPI_THREAD_FUNNELED ? "funneled" : "single";
 }
 
-// In a child, because an MPI that does not start ends its process.
+// Starts MPI in a child process, because a failing MPI_Init ends its process.
 void TryMpi(DoctorInfo& info) {
   std::array<int, 2> answer = {};
   if (::pipe(answer.data()) != 0) return;
@@ -154,7 +154,7 @@ void FindNames(DoctorInfo& info) {
 
 DoctorInfo GatherDoctorInfo() {
   DoctorInfo info;
-  TryMpi(info);  // first: it forks
+  TryMpi(info);  // first, because it forks
   info.libraries = {{"compiler", "g++ " __VERSION__},
                     {"oneDNN", OneDnnVersion()},
                     {"HDF5", Hdf5Version()},

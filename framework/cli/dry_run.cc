@@ -22,10 +22,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kStepsMost = 10;     // that count
-constexpr double kSecondsEnough = 8;  // of steps: the first is one of them
+constexpr size_t kStepsMost = 10;     // steps timed, after the first
+constexpr double kSecondsEnough = 8;  // of all steps, the first included
 
-// Of this process so far, the data among it.
+// Returns the largest memory use of this process so far, the data included.
 int64_t PeakBytes() {
   struct rusage usage = {};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
@@ -36,7 +36,7 @@ int64_t StepsLeft(const RunInfo& info) {
   return std::max<int64_t>(info.last_step - info.begin.step, 0);
 }
 
-// Several workers wait for each other, which nobody has measured.
+// Estimates the time left.  There is no estimate for several workers: their waiting time was not measured.
 std::optional<double> SecondsOf(const RunInfo& info, const FirstSteps& steps) {
   if (info.summary.workers > 1 || steps.measured == 0) return std::nullopt;
   return static_cast<double>(StepsLeft(info)) * steps.seconds;
@@ -134,7 +134,8 @@ FirstSteps TimeFirstSteps(DryRun& run) {
           },
           /*warm_up=*/0)
           .steps;
-  // It touches memory and fills caches; a large model's may be all that there is time for.
+  // The first step is left out, because it touches new memory and fills caches; for a large model it may be the only
+  // one.
   if (seconds.size() > 1) seconds.erase(seconds.begin());
   return {static_cast<int64_t>(seconds.size()), Median(seconds)};
 }
@@ -161,7 +162,7 @@ void PrintDryRunJson(std::ostream& out, const DryRun& run, const FirstSteps& ste
                      const DryRunWords& words) {
   const RunInfo& info = run.info;
   const RankMemory& memory = info.memory;
-  // The same words, and digits, as in summary.json.
+  // The values have the same names and digits as in summary.json.
   ordered_json json = ordered_json::parse(ToJson(info.summary));
   for (const char* const of_its_end :
        {"schema", "status", "exit_code", "seconds", "samples_per_second", "plan"}) {

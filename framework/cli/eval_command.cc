@@ -1,5 +1,5 @@
-// `dtrain eval`: exact evaluation of saved weights on a split; the same digits for any number
-// of ranks (also under mpirun or srun).
+// `dtrain eval`: exact evaluation of saved weights on a split, with bit-identical results for any number of ranks (it
+// also runs under mpirun or srun).
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
@@ -16,12 +18,10 @@
 #include "framework/core/text.h"
 #include "framework/data/device_dataset.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/judge/run_evaluation.h"
-#include "framework/runtime/launch/world.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/setup/trained_data.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/evaluate/run_evaluation.h"
+#include "framework/launch/world.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/trained_data.h"
 
 namespace dtrain {
 namespace {

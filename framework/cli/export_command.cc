@@ -1,4 +1,4 @@
-// `dtrain export`: saved weights in another format.
+// `dtrain export`: converts saved weights to another format.
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -7,19 +7,19 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
 #include "framework/core/printable.h"
+#include "framework/onnx/export/onnx_export.h"
 #include "framework/onnx/file/onnx_file.h"
-#include "framework/runtime/export/onnx_export.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
 
 namespace dtrain {
 namespace {
 
 struct ExportOptions {
   std::string weights;
-  std::string format;  // "": by the ending of `output`
+  std::string format;  // "": chosen by the extension of `output`
   std::string output;
 };
 
@@ -31,7 +31,7 @@ std::string FormatOf(const ExportOptions& options) {
                                                      : WeightsFormat::kSafetensors);
 }
 
-// The files that were written.
+// Writes the weights.  Returns the files that were written.
 std::vector<std::filesystem::path> Write(const ExportOptions& options, const StoredWeights& stored,
                                          const std::filesystem::path& from) {
   const std::string format = FormatOf(options);

@@ -1,4 +1,4 @@
-// `dtrain list`: what can be named in a config, each with its keys, ranges, defaults and help.
+// `dtrain list`: lists the things that a config can name, with their keys, ranges, defaults and help.
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -12,7 +12,7 @@
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
 #include "framework/nn/graph.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_setup.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
 
@@ -23,12 +23,13 @@ struct Listed {
   std::string name;
   std::string help;
   std::vector<config::KeyHelp> keys;
-  // The other side of the table of strategies and compressors: "compressors", and their names.
+  // The other side of the table of strategies and compressors: "compressors" or "strategies", and the names that go
+  // with this one.
   std::string goes_with = "";
   std::vector<std::string> others = {};
 };
 
-// The keys that `read` declares on an empty document.
+// Returns the keys that `read` declares on an empty document.
 template <class Read>
 std::vector<config::KeyHelp> KeysOf(Read read) {
   config::Document document = config::Document::Empty();
@@ -37,7 +38,7 @@ std::vector<config::KeyHelp> KeysOf(Read read) {
   return document.Keys();
 }
 
-// Of things that are made and configured.
+// Lists a registry whose entries make objects with a Configure method.
 template <class Registry>
 std::vector<Listed> Configured() {
   std::vector<Listed> all;
@@ -68,7 +69,8 @@ std::vector<Listed> Compressors() {
     const auto read = [&](config::Reader& reader) {
       CompressConfig config;
       ReadCompressorKeys(reader, *compressor, config);
-      // Of those whose density a strategy decides on, no sum over all workers is made.
+      // Compressors whose density the strategy chooses have no key `exchange`: their gradients are not summed over all
+      // workers.
       if (!compressor->rounds() && !compressor->density_by_strategy()) {
         ReadSelectionExchange(reader, config);
       }

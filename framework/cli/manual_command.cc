@@ -1,4 +1,4 @@
-// `dtrain manual`: the man page dtrain(1), made of what --help says; hidden.  The build installs it.
+// `dtrain manual`: prints the man page dtrain(1), made from the texts of --help; hidden.  The build installs it.
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// As roff shows it: a dash that is one, and no line that begins as a request.
+// Escapes a text for roff, so that dashes stay dashes and no line is taken for a request.
 std::string Roff(const std::string& text) {
   std::string roff;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string Roff(const std::string& text) {
   return roff.starts_with('.') ? "\\&" + roff : roff;
 }
 
-// "FILE", "cpu|cuda", "INT in [1 - 65536]"
+// Returns the value that an option takes: "FILE", "cpu|cuda", "INT in [1 - 65536]".
 std::string ValueOf(const CLI::Option& option) {
   const std::vector<std::string> choices = ChoicesOf(option);
   const std::string type = option.get_type_name();
@@ -84,15 +84,15 @@ constexpr char kEnd[] = R"(.SH EXIT STATUS
 .SH ENVIRONMENT
 .TP
 \fBDTRAIN_DATA\fR
-the folder above those of the data sets
+the parent folder of the data sets
 .TP
 \fBXDG_CACHE_HOME\fR
-data sets are kept in its folder dtrain; by default ~/.cache
+data sets are in its subfolder dtrain (default: ~/.cache)
 .TP
 \fBNO_COLOR\fR
 no colours on the terminal
 .SH FILES
-Models, runs and clusters that can be named lie in configs/ of the working directory and in
+Models, runs and clusters with a name are in configs/ of the working directory and in
 share/dtrain/configs of the installation.
 .SH SEE ALSO
 .BR mpirun (1),

@@ -22,19 +22,20 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A compressor changes what is computed, so that it is advised only where it makes a step shorter by that.
+// A compressor changes the numerical result, so it is advised only if it shortens a step by at least this fraction.
 constexpr double kWorthACompressor = 0.01;
 
-// Times that were measured and times by the cluster's description are not compared: where there are some of
-// both, the advice is the best one of those that were measured.
+// Measured all-reduce times and those computed from the cluster's description are not comparable.  If there are both,
+// the advice is the best of the measured predictions.
 struct Advice {
   const Prediction* best = nullptr;
-  const Prediction* described = nullptr;   // not measured, and would be shorter
-  const Prediction* compressed = nullptr;  // shorter as well, but not by enough
+  const Prediction* described = nullptr;   // shorter, but not measured
+  const Prediction* compressed = nullptr;  // shorter, but by too little
   bool mixed = false;
 };
 
-// Of equal ones, but for rounding, the one with fewer buckets; null where there is none.
+// Returns the best of the predictions that satisfy `counts`; null if there is none.  If two are equal up to rounding,
+// the one with fewer buckets is better.
 template <class Condition>
 const Prediction* BestOf(const std::vector<Prediction>& all, const Condition& counts) {
   const Prediction* best = nullptr;
@@ -65,7 +66,7 @@ Advice Advise(const std::vector<Prediction>& all) {
     advice.compressed = std::exchange(advice.best, dense);
     return advice;
   }
-  // Among compressors that differ by less than that, the one that was named first.
+  // Of compressors that differ by less than kWorthACompressor, the one that was named first is advised.
   for (const Prediction& it : all) {
     if (it.compressor.empty() || it.measured != advice.best->measured) continue;
     if (it.seconds * (1 - kWorthACompressor) > advice.best->seconds) continue;
@@ -169,7 +170,7 @@ void PrintBuckets(const Prediction& prediction) {
   }
 }
 
-// "60.000 ms, 12.0 % of it after the backward pass"
+// Returns "60.000 ms, 12.0 % of it after the backward pass".
 std::string StepText(const Prediction& it) {
   return fmt::format("{:.3f} ms, {:.1f} % of it after the backward pass", 1e3 * it.seconds,
                      100 * it.exposed() / it.seconds);
@@ -179,8 +180,8 @@ bool SameChoice(const Prediction& a, const Prediction& b) {
   return a.schedule == b.schedule && a.way == b.way;
 }
 
-// The best one of each other compressor, of each other way to sum with the same one, and the other
-// schedules in the same way.
+// Returns the alternatives to the best prediction: the best one with each other compressor, the best one with each
+// other collective or exchange and the same compressor, and the other schedules with the same Way.
 std::vector<const Prediction*> OthersThan(const Prediction& best,
                                           const std::vector<Prediction>& all) {
   std::vector<const Prediction*> others;
@@ -203,7 +204,7 @@ std::vector<const Prediction*> OthersThan(const Prediction& best,
   return others;
 }
 
-// What becomes of a step where something else is taken.
+// Prints the step time of the alternatives.
 void PrintOthers(const Advice& advice, const Predictions& predictions) {
   ResultTable table("instead of it", "",
                     {{"step_ms", "step ms", 3, true},
@@ -290,27 +291,26 @@ int RunPlan(const PlanOptions& options, bool json) {
 
 static void AddPlanCommand(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command =
-      AddCommand(app, invocation, "plan",
-                 "predict the step time of every synchronous schedule with each compressor, "
-                 "collective and exchange of selections (compress.exchange) on a cluster, and say "
-                 "which to take",
-                 [options, &invocation] { return RunPlan(*options, invocation.json); });
+  CLI::App* command = AddCommand(
+      app, invocation, "plan",
+      "predict the step time of every synchronous schedule with each compressor, collective and "
+      "sparse exchange (compress.exchange) on a cluster, and recommend one",
+      [options, &invocation] { return RunPlan(*options, invocation.json); });
   AddScenarioOptions(*command, options->scenario);
   const auto add = [&](const char* name, std::vector<std::string>& list, const char* help) {
     return command->add_option(name, list, help)->delimiter(',');
   };
   add("--schedules", options->schedules,
-      "schedules to predict, with a key as in allreduce:fusion_bytes=4194304")
+      "schedules to predict, optionally with a key, as in allreduce:fusion_bytes=4194304")
       ->capture_default_str();
   add("--compressors", options->compressors,
-      "compressors to predict beside none, with a key as in topk:density=0.001; those without a "
-      "density of their own have the config's (default: the config's own compressor)");
+      "compressors to predict in addition to none, optionally with a key, as in "
+      "topk:density=0.001; the default density is the config's (default: the config's own "
+      "compressor)");
   add("--collectives", options->collectives,
-      "collectives to predict, for gradients that are sent whole or rounded (default: all but "
-      "mpi)");
+      "collectives to predict, for dense or rounded gradients (default: all but mpi)");
   add("--exchanges", options->exchanges,
-      "exchanges to predict, for gradients of which a compressor selects entries (default: all)");
+      "exchanges to predict, for sparsified gradients (default: all)");
 }
 
 DTRAIN_COMMAND("plan", 45, AddPlanCommand);

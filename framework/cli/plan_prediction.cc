@@ -9,14 +9,14 @@
 #include "framework/compress/compressor.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/schedule_profile.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/schedule_profile.h"
+#include "framework/simulate/simulated_run.h"
 
 namespace dtrain {
 namespace {
 
-// "mgwfbp:rule=published", "topk:density=0.001": a name, with one of its keys.
+// A name, optionally with one of its keys: "mgwfbp:rule=published", "topk:density=0.001".
 struct NameWithKey {
   explicit NameWithKey(const std::string& text)
       : name(text.substr(0, text.find(':'))),
@@ -36,16 +36,16 @@ class StepForecast {
     if (given_.workers < 2) {
       throw UsageError("one worker alone exchanges nothing", "give --workers N or a --cluster");
     }
-    given_.warnings.clear();  // nothing is run
+    given_.warnings.clear();  // no run follows
     if (given_.overlap_buckets) {
       log::Warning(
-          "overlap_buckets is not in what follows, where one bucket is summed behind the other; "
-          "dtrain simulate has it");
+          "overlap_buckets is not predicted: buckets are summed one after the other here; dtrain "
+          "simulate supports it");
     }
     if (!IsSchedule(given_)) {
       log::Info(
-          "strategy {} is no schedule of all-reduces and not among what follows; dtrain simulate "
-          "--compare sets it beside them",
+          "strategy {} is no schedule of all-reduces and is not predicted; dtrain simulate "
+          "--compare compares it with others",
           given_.strategy_name);
     }
   }
@@ -65,14 +65,15 @@ class StepForecast {
     if (IsSchedule(given_) && HasPlan(given_.collective)) {
       const TimedGradients gradients = GradientsOf(given_);
       predictions.own = Predict(given_, gradients, given_.strategy_name, OwnWay());
-      Send(given_, gradients.planned, *predictions.own);  // with `plan: FILE` the file's
+      // with `plan: FILE`, the buckets of that file
+      Send(given_, gradients.planned, *predictions.own);
     }
     return predictions;
   }
 
  private:
-  // Gradients and times are the same for every schedule; among thousands of workers it takes seconds to
-  // find them.
+  // The gradients and their times, which are the same for every schedule.  For thousands of workers it takes seconds to
+  // compute them.
   struct TimedGradients {
     LayerGradients layer_gradients;
     bool measured = false;       // Prediction::measured
@@ -100,11 +101,11 @@ class StepForecast {
   std::vector<std::string> Compressors() const {
     std::vector<std::string> asked = options_.compressors;
     if (asked.empty() && given_.compress.on()) asked = {given_.compress.name};
-    std::vector<std::string> compressors = {""};  // what they are compared with
+    std::vector<std::string> compressors = {""};  // "" is the baseline of the comparison
     for (const std::string& it : asked) {
       if (NameWithKey(it).key.rfind("exchange", 0) == 0) {
-        throw UsageError("--compressors: '" + it + "' says how selections are summed",
-                         "name that with --exchanges, for all compressors");
+        throw UsageError("--compressors: '" + it + "' sets the exchange of sparsified gradients",
+                         "give it with --exchanges, for all compressors");
       }
       const bool known = std::find(compressors.begin(), compressors.end(), it) != compressors.end();
       if (it != "none" && !known) compressors.push_back(it);
@@ -132,14 +133,13 @@ class StepForecast {
       }
     }
     if (!selects && !options_.exchanges.empty()) {
-      throw UsageError(
-          "--exchanges is for what a compressor selects, and there is none that selects",
-          "--compressors topk");
+      throw UsageError("--exchanges is for sparsified gradients, and no compressor sparsifies them",
+                       "--compressors topk");
     }
     return ways;
   }
 
-  // Of the config's own nothing changes but what is said with the name.
+  // Sets the compressor.  The config's own compressor keeps the config's keys, except the key given with its name.
   void SetCompressor(const std::string& asked, ScenarioOptions& scenario,
                      std::vector<std::string>& overrides) const {
     const NameWithKey compressor(asked);

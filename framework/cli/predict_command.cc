@@ -1,6 +1,6 @@
-// `dtrain predict`: the classes of images, by a trained model.
+// `dtrain predict`: predicts the classes of images, or values for rows of numbers, with a trained model.
 //
-// A checkpoint knows its model, its images and the names of their classes, so nothing else is asked for.
+// A checkpoint contains its model, the properties of its images and the names of the classes, so no config is needed.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -25,13 +25,13 @@
 #include "framework/data/tables/csv.h"
 #include "framework/data/tables/npy.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/judge/predictor.h"
+#include "framework/evaluate/predictor.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kTogether = 256;  // images that are held in memory
+constexpr size_t kTogether = 256;  // images held in memory at a time
 
 struct PredictOptions {
   std::string weights;
@@ -40,13 +40,13 @@ struct PredictOptions {
   int top = 3;
 };
 
-// Predicts and prints as many as come, in their order.
+// Predicts and prints any number of images in the order in which they were added.
 class Printer {
  public:
   Printer(Predictor& predictor, int top, bool json)
       : predictor_(predictor), top_(top), json_(json) {}
 
-  // Room for an image, which the caller fills.
+  // Returns the memory of a new image, which the caller fills.
   uint8_t* Add(const std::string& name) {
     if (names_.size() == kTogether) Flush();
     names_.push_back(name);
@@ -54,13 +54,13 @@ class Printer {
     bytes_.resize(bytes_.size() + size);
     return bytes_.data() + bytes_.size() - size;
   }
-  // The last one is none.
+  // Removes the last image, which could not be read.
   void Drop() {
     names_.pop_back();
     bytes_.resize(bytes_.size() - static_cast<size_t>(predictor_.images().image_shape.count()));
   }
 
-  // Of a model for numbers: those of all samples of a file.
+  // Predicts and prints all samples of a file, for a model of numbers.
   void Numbers(const std::string& file, std::vector<float> numbers) {
     const auto answers = predictor_.Predict(std::move(numbers));
     for (size_t i = 0; i < answers.size(); ++i) {
@@ -93,7 +93,7 @@ class Printer {
                              [&](int64_t c) { return probabilities[static_cast<size_t>(c)]; });
     order.resize(std::min(order.size(), static_cast<size_t>(top_)));
     if (json_) return PrintJson(name, order, probabilities);
-    std::string line = Printable(name);  // on one line, whatever is in it
+    std::string line = Printable(name);  // escaped, so that it stays on one line
     for (const int64_t c : order) {
       line += fmt::format("  {} {:.2f} %", Printable(predictor_.ClassName(c)),
                           100 * probabilities[static_cast<size_t>(c)]);
@@ -119,7 +119,7 @@ class Printer {
   std::vector<uint8_t> bytes_;
 };
 
-// A file of another kind than the model takes.
+// Throws DataError for a file of a kind that the model does not take.
 [[noreturn]] void RefuseKind(const fs::path& path, const std::string& kind,
                              const ImageSetSpec& spec) {
   const std::string shape = fmt::format("{}", fmt::join(spec.image_shape.extents(), " x "));
@@ -134,9 +134,9 @@ class Printer {
                   "give JPEG or PNG files, folders of them, or images in a .npy or IDX file");
 }
 
-// Says whether it was turned.
+// Adds an image file.  Returns true if it was turned upright by its EXIF orientation.
 bool AddImage(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
-  // The size of a training set that had one is not asked of a single image.
+  // A model trained on images of one size (`fit: none`) still takes a single image of any size.
   const Fit fit = spec.fit == Fit::kNone ? Fit::kStretch : spec.fit;
   const std::string bytes = ReadFile(path);
   uint8_t* to = printer.Add(path.string());
@@ -163,7 +163,7 @@ void AddIdx(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   }
 }
 
-// Images of bytes, wherever their channels are.
+// Adds the images of a .npy file of bytes, with the channels first or last.
 void AddImages(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   NpyArray array = ReadNpy(path);
   if (!array.bytes()) {
@@ -177,7 +177,7 @@ void AddImages(const fs::path& path, const ImageSetSpec& spec, Printer& printer)
   }
 }
 
-// The name without .gz.
+// Returns the name without .gz.
 fs::path PlainName(fs::path path) {
   if (path.extension() == ".gz") path.replace_extension();
   return path;
@@ -195,7 +195,7 @@ bool IsCsvName(const fs::path& path) {
   return ending == ".csv" || ending == ".tsv";
 }
 
-// A CSV file, or an array of samples.
+// Predicts the samples of a CSV file or of an array.
 void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer) {
   const Shape& shape = spec.image_shape;
   std::error_code ignored;
@@ -218,7 +218,7 @@ void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer
   printer.Numbers(path.string(), array.values.TakeNumbers());
 }
 
-// The images of a folder, and of those in it.
+// Returns the images in a folder and its subfolders, sorted.
 std::vector<fs::path> ImagesBelow(const fs::path& folder) {
   std::vector<fs::path> images;
   std::error_code error;
@@ -232,7 +232,7 @@ std::vector<fs::path> ImagesBelow(const fs::path& folder) {
   return images;
 }
 
-// One file that cannot be used is told, and does not stop the others.
+// A file that cannot be used is reported and skipped.
 int Predict(const PredictOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
   Predictor predictor(options.weights, options.device);

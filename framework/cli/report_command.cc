@@ -1,4 +1,4 @@
-// `dtrain report` shows what runs did, as one HTML file with charts, or as CSV.
+// `dtrain report`: shows the results of runs as one HTML file with charts, or as CSV.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -16,17 +16,17 @@
 #include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
-#include "framework/runtime/launch/stop_signal.h"
-#include "framework/runtime/report/report_csv.h"
-#include "framework/runtime/report/report_page.h"
-#include "framework/runtime/report/run_report.h"
-#include "framework/runtime/results/run_lock.h"
+#include "framework/launch/stop_signal.h"
+#include "framework/report/report_csv.h"
+#include "framework/report/report_page.h"
+#include "framework/report/run_report.h"
+#include "framework/results/run_lock.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kFollowSeconds = 3;  // between two looks at a run that goes on
+constexpr int kFollowSeconds = 3;  // interval between two checks of a running run
 
 struct ReportOptions {
   std::vector<std::string> runs;
@@ -35,7 +35,7 @@ struct ReportOptions {
   bool follow = false;
 };
 
-// The files that the shell makes of runs/rates/* beside the folders of the runs are no error.
+// Skips files among the arguments: the shell expands runs/rates/* to files as well as run folders.
 void PassOverFiles(std::vector<std::string>& arguments) {
   const auto is_file = [](const std::string& argument) { return fs::is_regular_file(argument); };
   if (std::all_of(arguments.begin(), arguments.end(), is_file)) return;
@@ -45,7 +45,7 @@ void PassOverFiles(std::vector<std::string>& arguments) {
   std::erase_if(arguments, is_file);
 }
 
-// A sweep's may become more while it goes on.
+// Called again for every page, because a running sweep adds runs.
 std::vector<fs::path> RunsOf(const ReportOptions& options) {
   std::vector<fs::path> runs;
   for (const std::string& argument : options.runs) {
@@ -54,7 +54,7 @@ std::vector<fs::path> RunsOf(const ReportOptions& options) {
   return runs;
 }
 
-// A sweep has a lock of its own, which bridges the time between two of its runs.
+// A sweep has its own lock, which also covers the time between two of its runs.
 bool AnyGoesOn(const ReportOptions& options) {
   const std::vector<fs::path> runs = RunsOf(options);
   return std::any_of(options.runs.begin(), options.runs.end(), RunGoesOn) ||
@@ -75,8 +75,8 @@ int PrintCsv(const ReportOptions& options, bool json) {
   return 0;
 }
 
-// Until no run has gone on at two looks in a row (between two attempts of a run there is none), or until the
-// user does not want to wait any longer.
+// Rewrites the page until no run was going on at two checks in a row (a run has no lock between two attempts), or until
+// a signal arrives.
 void Follow(const ReportOptions& options, const fs::path& output) {
   const BlockedSignals signals;
   for (int ended = 0; ended < 2;) {
@@ -90,7 +90,7 @@ void Follow(const ReportOptions& options, const fs::path& output) {
   }
 }
 
-// Returns the path of the page that was not named.  Throws where a file that is no such page lies there.
+// Returns the default path of the page.  Throws if a file that is not a report exists there.
 fs::path UsualPage(const fs::path& folder) {
   fs::path page = folder / "report.html";
   if (!fs::is_regular_file(page) || IsReportPage(page)) return page;
@@ -129,18 +129,18 @@ static void AddReportCommand(CLI::App& app, Invocation& invocation) {
                  });
   command
       ->add_option("runs", options->runs,
-                   "run folders, or the folder of a sweep or of --seeds: all of its runs; several "
-                   "are shown side by side")
+                   "run folders, shown side by side; the folder of a sweep or of --seeds stands "
+                   "for all its runs")
       ->required()
       ->type_name("RUN");
   command
       ->add_option("--output", options->output,
                    "the file to write (default: report.html in the first folder; --csv prints)")
       ->type_name("FILE");
-  command->add_flag("--csv", options->csv, "every number of the runs as CSV, one a line");
+  command->add_flag("--csv", options->csv, "write every number of the runs as CSV, one a line");
   command->add_flag(
       "--follow", options->follow,
-      "write the page again and again until the runs have ended; an open one reloads");
+      "rewrite the page until the runs have ended; a browser that shows it reloads it");
 }
 
 DTRAIN_COMMAND("report", 35, AddReportCommand);

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kTableWidth = 100;  // that a terminal and a page have
-constexpr size_t kLongName = 40;     // longer ones stand above their row
+constexpr size_t kTableWidth = 100;  // fits a terminal and a page
+constexpr size_t kLongName = 40;     // longer names are on a line above their row
 constexpr size_t kGapWidth = 2;
 
 std::string Cell(const TableRow& row, const std::vector<double>& values, int digits) {
@@ -27,14 +27,14 @@ std::string Cell(const TableRow& row, const std::vector<double>& values, int dig
   return text;
 }
 
-// A column of a table, each as long as the longest.
+// The cells of a column, one for each line.
 using Texts = std::vector<std::string>;
 
 size_t Longest(const Texts& texts) {
   return std::ranges::max(texts, {}, &std::string::size).size();
 }
 
-// Puts it to the right of the lines.
+// Appends the column to the right of the lines.
 void AddColumn(const Texts& cells, Texts& lines) {
   const size_t width = Longest(cells);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -57,7 +57,7 @@ bool ResultTable::IsShown(size_t column) const {
                      [&](const TableRow& row) { return !row.values[column].empty(); });
 }
 
-// The heading and the rows' names, to the left of each block of columns.
+// Returns the heading and the rows' names, which are to the left of each block of columns.
 std::vector<std::string> ResultTable::Names(bool above) const {
   Texts names = {heading_};
   for (const TableRow& row : rows_) names.push_back(above ? "" : row.name);

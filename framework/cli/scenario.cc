@@ -6,7 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/text.h"
-#include "framework/runtime/results/run_record.h"
+#include "framework/results/run_record.h"
 
 namespace dtrain {
 
@@ -48,8 +48,8 @@ std::vector<std::vector<double>> ScenarioOptions::Trace(const RunConfig& run) co
 
 void ScenarioOptions::RefuseTrace() const {
   if (trace.empty()) return;
-  throw UsageError("--trace has the step times of a run, which nothing here goes by",
-                   "leave it out; simulate and bench exchange take it");
+  throw UsageError("--trace gives recorded step times, which this command does not use",
+                   "leave it out; simulate and bench exchange use it");
 }
 
 void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
@@ -58,7 +58,8 @@ void AddScenarioOptions(CLI::App& command, ScenarioOptions& options) {
   AddSettingOptions(command, options.config);
   command
       .add_option("--profile", options.profile,
-                  "model profile (dtrain time --profile): sizes and times, no arithmetic")
+                  "use the sizes and times of this model profile (dtrain time --profile), without "
+                  "real arithmetic")
       ->type_name("FILE");
   command
       .add_option("--trace", options.trace, "take the step times of this recorded run (record.bin)")

@@ -1,4 +1,4 @@
-// ScenarioOptions: what a simulation, and a real run beside it, are told on the command line.
+// ScenarioOptions: the command line options that `simulate`, `plan` and `bench exchange` share.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,23 @@
 namespace dtrain {
 
 struct ScenarioOptions {
-  ConfigOptions config;  // without a file everything has its default
-  std::string profile;
-  std::string trace;  // record of a run, whose step times are taken
-  int workers = 0;    // 0: the config's
+  ConfigOptions config;  // without a config file everything has its default
+  std::string profile;   // model profile (dtrain time --profile); "": none
+  std::string trace;     // record of a run (record.bin) whose step times are used; "": none
+  int workers = 0;       // 0: the config's number
 
-  // Settings of a section go with the name that the config gives it: for another name they are dropped.
+  // Removes the overrides of this section.  Used when another strategy or compressor than the config's is chosen: the
+  // overrides are meant for the config's own.
   void DropSettings(const std::string& section);
 
-  // With `more` overrides behind those given.  Throws UsageError when there is neither a config nor
+  // Reads the config with the given overrides, followed by `more`.  Throws UsageError if there is neither a config nor
   // a profile.
   RunConfig Load(const std::vector<std::string>& more = {}) const;
   std::optional<ModelProfile> Profile() const;
-  // By worker; empty when none is given.  Throws UsageError when the record has other workers.
+  // Returns the recorded step times by worker, in seconds; empty without --trace.  Throws UsageError if the record is
+  // of another number of workers.
   std::vector<std::vector<double>> Trace(const RunConfig& run) const;
-  // For commands that take no step times of a run.  Throws UsageError.
+  // Throws UsageError if --trace was given.  For commands that do not use recorded step times.
   void RefuseTrace() const;
 };
 

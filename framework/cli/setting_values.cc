@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kLongestName = 200;  // file systems take 255 bytes
+constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 constexpr size_t kHashDigits = 12;
 
 std::string Trimmed(const std::string& text) {
@@ -63,7 +63,7 @@ std::vector<VariedSetting> ReadVariedSettings(const std::vector<std::string>& ar
       throw UsageError("--set " + setting.key + " is given twice",
                        "list its values: --set " + setting.key + "=A,B");
     }
-    // Alone, nothing is the empty string.
+    // A single empty value is the empty string; in a list an empty element is an error.
     if (setting.values.size() > 1 &&
         std::find(setting.values.begin(), setting.values.end(), "") != setting.values.end()) {
       throw UsageError("--set " + argument + ": there is nothing between two commas",
@@ -126,7 +126,7 @@ std::vector<std::string> ComparedOverrides(const std::string& given,
   if (colon == std::string::npos) return overrides;
   for (const std::string& key : SplitAtCommas(given.substr(colon + 1))) {
     if (key.empty()) continue;
-    // Keys of the compressor are written in full.
+    // Keys of the compressor are given in full, "compress.density".
     overrides.push_back(key.starts_with("compress.") ? key : "strategy." + key);
   }
   return overrides;

@@ -1,5 +1,4 @@
-// `dtrain simulate`: the config's run in virtual time; comparisons of strategies over seeds; the
-// replay of a recorded run.
+// `dtrain simulate`: runs a config in virtual time, compares strategies over several seeds, or replays a recorded run.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/cli/command.h"
 #include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
@@ -22,10 +22,9 @@
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/results/run_folder.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/results/run_folder.h"
+#include "framework/setup/run_setup.h"
+#include "framework/simulate/simulated_run.h"
 
 namespace dtrain {
 namespace {
@@ -55,7 +54,7 @@ double WaitOf(const Summary& summary) {
 
 void Save(const RunFolder& folder, const RunConfig& config, const Summary& summary,
           const std::vector<std::string>& timelines) {
-  folder.WriteSummary(summary);  // before config.yaml: by it the folder is known as a run's
+  folder.WriteSummary(summary);  // before config.yaml: it marks the folder as a run's
   folder.WriteConfig(config.effective_yaml);
   if (timelines.empty()) return;
   TimelineFile file(folder.timeline());
@@ -63,13 +62,13 @@ void Save(const RunFolder& folder, const RunConfig& config, const Summary& summa
   file.Finish();
 }
 
-// Which run of a comparison it is.
+// The position of a run in a comparison.
 struct ComparedRun {
-  std::string name;  // of the strategy; "": there is but one
+  std::string name;  // name of the strategy; "": there is only one run
   int run = 1, runs = 1;
 };
 
-// While it lives, stderr says how far the run is.
+// Shows the progress of the run on stderr while it lives.
 class WatchedRun {
  public:
   WatchedRun(const SimulatedRun& run, const ComparedRun& which)
@@ -87,7 +86,7 @@ class WatchedRun {
   std::optional<Ticker> ticker_;
 };
 
-// Returns nothing where the run in `output` is resumed and was completed before.
+// Returns nullopt if the run in `output` is resumed and had already completed.
 std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunConfig& config,
                                     const std::string& output, bool quiet,
                                     const ComparedRun& which = {}) {
@@ -101,14 +100,14 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   SimulatedRun run(config, profile, numeric);
   run.UseTrace(options.scenario.Trace(config));
   run.StudyGradients(output);
-  std::unique_ptr<MetricsWriter> metrics;  // of a run that is evaluated
+  std::unique_ptr<MetricsWriter> metrics;  // set if the run is evaluated
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
     if (step && run.IsFinished()) return std::nullopt;
     if (step) metrics = run.ContinueMetrics();
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }
-  // Tenths are enough for whole epochs.
+  // One decimal is enough if evaluations are at the ends of epochs.
   const int digits = config.evaluate_every_steps > 0 ? 2 : 1;
   begins.reset();
   std::optional<WatchedRun> watched(std::in_place, run, which);
@@ -175,7 +174,7 @@ const ComparedColumn kComparedColumns[] = {
      [](const Summary& s) { return Value(s.staleness ? s.staleness->mean : 0.0); }},
     {{"clock_lead_max", "lead", 0, true},
      [](const Summary& s) {
-       if (!s.staleness) return Value(0.0);  // all step together
+       if (!s.staleness) return Value(0.0);  // all workers step together
        return s.staleness->clock_lead_max ? Value(*s.staleness->clock_lead_max) : Value();
      }},
     {{"mbytes_sent", "MB sent", 1, true},
@@ -209,8 +208,8 @@ ResultTable TableOfColumns() {
   return {"strategy", "seeds", std::move(columns)};
 }
 
-// Of what stands behind --compare: what --set says of the config's own strategy or compressor is not for
-// others.
+// Loads the config for an entry of --compare.  Values of --set for the config's own strategy or compressor do not apply
+// to other ones.
 RunConfig LoadCompared(const SimulateOptions& options, const std::string& name,
                        const RunConfig& own, uint64_t seed) {
   ScenarioOptions scenario = options.scenario;
@@ -234,7 +233,7 @@ int Compare(const SimulateOptions& options, bool json) {
   if (names.empty()) names.push_back("");
   std::vector<uint64_t> seeds = options.seeds;
   if (seeds.empty()) seeds.push_back(own.seed);
-  // All of them first: nothing runs before an error in the last one is found.
+  // All configs are loaded first, so that an error in the last one is found before anything runs.
   std::vector<std::vector<RunConfig>> configs;
   for (const std::string& name : names) {
     auto& of = configs.emplace_back();
@@ -257,7 +256,7 @@ int Compare(const SimulateOptions& options, bool json) {
   return code;
 }
 
-// A record brings the config, the model and the order of events of its run.
+// Refuses other options with --replay: a record contains the config, the model and the order of events of its run.
 void RefuseBesideReplay(const SimulateOptions& options) {
   const ConfigOptions& config = options.scenario.config;
   const std::pair<bool, const char*> given[] = {{!config.file.empty(), "--config"},
@@ -281,8 +280,8 @@ void RefuseBesideReplay(const SimulateOptions& options) {
   }
 }
 
-// The verdict is the exit code, as with cmp: a record that is sound and ends with other weights is
-// dtrain's fault or the machine's, not the file's.
+// Replays a record.  The exit code is the verdict, as with cmp.  If an undamaged record ends with other weights, the
+// fault is dtrain's or the machine's, not the file's.
 int ReplayFile(const SimulateOptions& options, bool json) {
   const RunRecord record = ReadRecord(options.replay);
   config::Document document = config::Document::FromText(record.config_yaml, options.replay);
@@ -360,10 +359,9 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
           "folder for config.yaml, metrics.jsonl, summary.json, timeline.json and gradients.jsonl")
       ->type_name("DIR");
   command
-      ->add_option(
-          "--resume", options->resume,
-          "write checkpoints to --output, and go on from them: auto, none or a path; without "
-          "it there are none")
+      ->add_option("--resume", options->resume,
+                   "write checkpoints to --output and resume from them: auto, none or a path "
+                   "(default: no checkpoints)")
       ->type_name("auto|none|PATH");
 }
 

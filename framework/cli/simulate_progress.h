@@ -1,4 +1,4 @@
-// How far a simulation is, while it runs: its steps, its virtual time and the time left.
+// The progress line of a running simulation: its steps, its virtual time and the time left.
 //
 //   ps_ssp  run 3/6  step 230/9380  ####----------  12.3 virtual s  0:42 left
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-// Where a simulation is.
+// The position of a simulation.
 struct SimulationPoint {
   double steps_done = 0;  // of all workers together
   double steps = 0;
@@ -19,7 +19,7 @@ struct SimulationPoint {
 
 class SimulateProgress {
  public:
-  // `name`: which one of `runs` it is, where there are several; `run` counts them from 1.
+  // `name` is shown if there are several runs; `run` counts from 1 to `runs`.
   SimulateProgress(std::string name, int run, int runs, Nanos now, ProgressDisplay display = {});
 
   void Tick(const SimulationPoint& at, Nanos now);

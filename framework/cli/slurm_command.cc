@@ -12,9 +12,9 @@
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
 #include "framework/core/process.h"
-#include "framework/runtime/launch/slurm_script.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/launch/slurm_script.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {
@@ -88,7 +88,7 @@ static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str()
       ->type_name("TIME");
   AddSiteOption(*command, "--partition", job.partition, "partition", "NAME");
-  AddSiteOption(*command, "--account", job.account, "account that pays", "NAME");
+  AddSiteOption(*command, "--account", job.account, "account to charge", "NAME");
   AddSiteOption(*command, "--qos", job.qos, "quality of service", "NAME");
   AddSiteOption(*command, "--mem", job.memory, "memory of a node, as in 64G", "SIZE");
   AddSiteOption(*command, "--gres", job.gres, "resources of a node, as in gpu:4", "LIST");

@@ -16,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-// A pipe whose other end was closed, such as that to `head`.
+// True if the reader of a pipe, such as `head`, has closed it.
 bool ReaderLeft() {
   pollfd out = {STDOUT_FILENO, 0, 0};
   return ::poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
@@ -26,7 +26,7 @@ bool ReaderLeft() {
 
 void OpenStandardStreams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // open() takes the lowest number that is free: this one.
+    // open() uses the lowest free number, which is `fd`.
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
   }
   std::signal(SIGXFSZ, SIG_IGN);

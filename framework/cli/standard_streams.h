@@ -1,19 +1,19 @@
-// stdin, stdout and stderr as a command finds them, whoever has started it and however.
+// Handling of stdin, stdout and stderr: closed streams, closed readers and full disks.
 #pragma once
 
 namespace dtrain {
 
-// At the start of the program.  What is closed of the three is opened on /dev/null, or the next file of a run
-// would get its number, and the log.  A file that grows beyond `ulimit -f` becomes an error of who writes
-// it, instead of the end by SIGXFSZ.
+// To be called at the start of the program.  Opens /dev/null for each of the three streams that is closed; otherwise
+// the next file that a run opens would get its number, and would receive the log.  Ignores SIGXFSZ: a write beyond
+// `ulimit -f` then fails with an error instead of ending the program.
 void OpenStandardStreams();
 
-// For a command whose results are files: it goes on when nobody reads its stdout or stderr any more, where
-// others end by SIGPIPE (`dtrain list layers | head -1`).
+// Ignores SIGPIPE, for a command whose results are files: it continues when the reader of its stdout or stderr has
+// gone.  Other commands end by SIGPIPE (`dtrain list layers | head -1`).
 void OutliveReaders();
 
-// At the end.  The exit code: `code`, or that of a full disk where all went well but stdout could not be
-// written.
+// To be called at the end of the program.  Returns the exit code: `code`, or the code of a full disk if `code` is
+// success but stdout could not be written.
 int FinishStdout(int code);
 
 }  // namespace dtrain

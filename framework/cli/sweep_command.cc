@@ -1,5 +1,5 @@
-// `dtrain sweep`: runs a config with every combination of some settings, as child processes, `--jobs`
-// at a time, and prints one table.
+// `dtrain sweep`: runs a config with every combination of some settings as child processes, `--jobs` at a time, and
+// prints one table.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -20,9 +20,9 @@
 #include "framework/core/text.h"
 #include "framework/core/time.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/launch/child_program.h"
-#include "framework/runtime/launch/world.h"
-#include "framework/runtime/results/run_lock.h"
+#include "framework/launch/child_program.h"
+#include "framework/launch/world.h"
+#include "framework/results/run_lock.h"
 
 namespace dtrain {
 namespace {
@@ -30,7 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
-constexpr int kInterrupted = 128 + SIGINT;  // a simulation, which has no checkpoint to write
+// a simulation that was stopped, which writes no checkpoint
+constexpr int kInterrupted = 128 + SIGINT;
 
 struct SweepOptions {
   ConfigOptions config;
@@ -41,7 +42,7 @@ struct SweepOptions {
 
 fs::path LogOf(const SweepRun& run) { return fs::path(run.folder) / "log.txt"; }
 
-// Carries a plan out and says on stderr how far it is.
+// Executes a plan and shows its progress on stderr.
 class Sweep {
  public:
   explicit Sweep(SweepPlan& plan) : plan_(plan) {
@@ -103,7 +104,7 @@ class Sweep {
     }
     Write();
   }
-  // The runs themselves tell it in their logs.
+  // The output of the runs themselves is in their logs.
   void ShowProgress(Nanos now) {
     if (!display_.Due(now)) return;
     const size_t runs = plan_.runs.size(), over = runs - left_.size() + ended_;
@@ -118,7 +119,7 @@ class Sweep {
   void Write() const { WriteFileDurably(LinesFileOf(plan_), SweepLines(plan_)); }
 
   SweepPlan& plan_;
-  std::vector<size_t> left_;  // of the plan's runs
+  std::vector<size_t> left_;  // indices of the plan's runs
   std::vector<Nanos> started_;
   size_t running_ = 0, ended_ = 0;
   const Nanos begin_ = WallNow();
@@ -181,8 +182,8 @@ static void AddSweepCommand(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--output", options->output,
-                   "folder of the sweep, with a folder for each run; started again, the sweep goes "
-                   "on there (default: runs/CONFIG-sweep)")
+                   "folder of the sweep, with a subfolder for each run; the same command again "
+                   "resumes the sweep there (default: runs/CONFIG-sweep)")
       ->type_name("DIR");
   command->add_flag("--simulate", options->simulate,
                     "simulate the runs in virtual time, with real gradients");

@@ -11,8 +11,8 @@
 #include "framework/core/file.h"
 #include "framework/core/printable.h"
 #include "framework/core/text.h"
-#include "framework/runtime/results/run_folder.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/results/run_folder.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {
@@ -39,8 +39,8 @@ bool IsOf(const json& summary, const RunConfig& config, bool simulated) {
          (summary.value("compute", "") != "real") == simulated;
 }
 
-// True where the run has finished; false where it has begun and goes on, or has not begun.  Throws where the folder is
-// another run's.
+// True if the run in the folder has completed; false if it has not, or has not begun.  Throws if the folder belongs to
+// another run.
 bool LookInto(const SweepRun& run, const RunConfig& config, bool simulated) {
   const RunFolder folder(run.folder);
   const json summary = SummaryOf(run);
@@ -53,13 +53,13 @@ bool LookInto(const SweepRun& run, const RunConfig& config, bool simulated) {
                    "choose another --output, or remove the folder");
 }
 
-// The second of names that are the same gets "-2".
+// Makes a name unique: the second run with the same name gets "-2".
 std::string OwnName(const std::string& name, std::map<std::string, int>& used) {
   const int count = ++used[name];
   return count == 1 ? name : fmt::format("{}-{}", name, count);
 }
 
-// Finds a number deep in a summary: "target.seconds".
+// Finds a number in a nested object by its path: "target.seconds".
 std::optional<double> NumberAt(const json& summary, const std::string& path) {
   const json* at = &summary;
   for (size_t begin = 0; begin <= path.size();) {
@@ -181,7 +181,7 @@ fs::path LinesFileOf(const SweepPlan& plan) { return fs::path(plan.output) / "sw
 
 void RefuseLinesOfOthers(const SweepPlan& plan) {
   const fs::path file = LinesFileOf(plan);
-  if (!fs::is_regular_file(file)) return;  // who writes the file says what it is
+  if (!fs::is_regular_file(file)) return;  // if it is no regular file, opening it for writing fails
   std::string line;
   if (std::ifstream in(file, std::ios::binary); !std::getline(in, line)) return;
   const json first = json::parse(line, nullptr, /*allow_exceptions=*/false);

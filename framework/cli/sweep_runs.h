@@ -1,4 +1,4 @@
-// These are the runs of `dtrain sweep`: which there are, which are over already, and what came out of them.
+// The runs of `dtrain sweep`: which runs there are, which are finished, and their results.
 #pragma once
 
 #include <filesystem>
@@ -13,40 +13,40 @@
 namespace dtrain {
 
 struct SweepRun {
-  std::vector<Setting> settings;  // all that the command line gives
-  std::vector<Setting> varied;    // of which there are other values
-  std::string folder;             // the run's own
-  bool done = false;              // completed, with this config
+  std::vector<Setting> settings;  // all settings that the command line gives
+  std::vector<Setting> varied;    // those that have several values in the sweep
+  std::string folder;             // the run's output folder
+  bool done = false;              // it completed with this config
   int exit_code = 0;
 
-  // Names its row: the varied settings but the seed.
+  // Returns the name of the run's table row: the varied settings without the seed.
   std::string Row() const;
 };
 
 struct SweepPlan {
-  ConfigOptions config;    // without the settings
-  std::string output;      // of the sweep
+  ConfigOptions config;    // without the varied settings
+  std::string output;      // the sweep's output folder
   bool simulated = false;  // virtual time, real gradients
   std::vector<SweepRun> runs;
 };
 
-// Makes a run of every combination of the settings, each checked, with a folder below `output` of its own.  Throws
-// ConfigError for an error in any of them, and UsageError where a folder holds another run.
+// Makes a run for every combination of the settings, each with its own folder below `output`, and checks all of their
+// configs.  Throws ConfigError for an error in any of them, and UsageError if a folder holds another run.
 SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, bool simulated);
 
-// Returns what this program is to be called with for a run.
+// Returns the command line arguments that execute one run.
 std::vector<std::string> ArgumentsOf(const SweepPlan& plan, const SweepRun& run);
 
-// True where summary.json says that the run has completed, with the config that it is to have.
+// True if summary.json reports that the run completed, and its config is the one planned.
 bool IsDone(const SweepPlan& plan, const SweepRun& run);
 
-// Makes a row of each combination of settings other than `seed`, over the runs that are done.
+// Makes a table with one row for each combination of the settings other than `seed`, over the finished runs.
 ResultTable TableOf(const SweepPlan& plan);
 
-// Makes sweep.jsonl: a line a run and a line a row.
+// Returns the content of sweep.jsonl: one line for each run and one for each table row.
 std::string SweepLines(const SweepPlan& plan);
 
-// Throws UsageError where a sweep.jsonl that no sweep has written lies in its folder.
+// Throws UsageError if the folder contains a sweep.jsonl that was not written by a sweep.
 void RefuseLinesOfOthers(const SweepPlan& plan);
 std::filesystem::path LinesFileOf(const SweepPlan& plan);
 

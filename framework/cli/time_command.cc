@@ -1,5 +1,5 @@
-// `dtrain time`: milliseconds of every kernel of a training step, forward and backward (as `caffe
-// time`), and the model profile.
+// `dtrain time`: measures every kernel of a training step, forward and backward, in milliseconds (like `caffe time`),
+// and writes the model profile.
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -14,8 +14,8 @@
 #include "framework/core/printable.h"
 #include "framework/core/statistics.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/setup/schedule_profile.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/schedule_profile.h"
 
 namespace dtrain {
 namespace {
@@ -62,7 +62,7 @@ void PrintJson(const StepTimes& times) {
   std::cout << JsonText(json, 2) << '\n';
 }
 
-// Reorders count for the layer before which they run: the profile's layers are the model's.
+// The profile has only the model's layers, so the time of a reorder is added to the layer that follows it.
 ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
   ModelProfile profile;
   profile.model = rig.graph().name();

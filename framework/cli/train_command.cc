@@ -1,4 +1,4 @@
-// `dtrain train`: supervises `--workers N`, or trains as the rank a launcher made it.
+// `dtrain train`: starts and supervises the ranks of a run, or trains as a rank that a launcher has started.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/cli/command.h"
 #include "framework/cli/dry_run.h"
 #include "framework/cli/standard_streams.h"
@@ -20,26 +21,25 @@
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/launch/heartbeat.h"
-#include "framework/runtime/launch/process_folder.h"
-#include "framework/runtime/launch/rank_watch.h"
-#include "framework/runtime/launch/status_record.h"
-#include "framework/runtime/launch/stop_signal.h"
-#include "framework/runtime/launch/supervisor.h"
-#include "framework/runtime/launch/world.h"
-#include "framework/runtime/results/run_folder.h"
-#include "framework/runtime/results/run_lock.h"
-#include "framework/runtime/run/trainer.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/launch/heartbeat.h"
+#include "framework/launch/process_folder.h"
+#include "framework/launch/rank_watch.h"
+#include "framework/launch/status_record.h"
+#include "framework/launch/stop_signal.h"
+#include "framework/launch/supervisor.h"
+#include "framework/launch/world.h"
+#include "framework/results/run_folder.h"
+#include "framework/results/run_lock.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/trainer.h"
 
 namespace dtrain {
 namespace {
 
 struct TrainOptions {
   ConfigOptions config;
-  int workers = 0;  // 0: the config's
+  int workers = 0;  // 0: the config's number
   std::string hosts;
   std::vector<uint64_t> seeds;
   std::string output;
@@ -47,7 +47,7 @@ struct TrainOptions {
   bool dry_run = false;
   TrainRequest request;
 
-  // What --workers and --output mean as overrides.
+  // Returns the config options with --workers and --output as overrides.
   ConfigOptions Effective() const {
     ConfigOptions effective = config;
     effective.SetWorkers(workers);
@@ -58,15 +58,15 @@ struct TrainOptions {
   }
 };
 
-// The folder of a run whose name is made of the time: the run's alone, however many start in one
-// second.  Where the run leaves nothing in it, it goes again.
+// Owns the folder of a run whose name contains the time.  The folder is the run's alone, even if several runs start in
+// one second.  The destructor removes it if it is empty.
 class OwnFolder {
  public:
   explicit OwnFolder(RunConfig& config) {
     if (config.output_has_time) made_ = config.output = MakeOwnFolder(config.output);
   }
   ~OwnFolder() {
-    if (!made_.empty()) ::rmdir(made_.c_str());  // refuses where something lies in it
+    if (!made_.empty()) ::rmdir(made_.c_str());  // fails if the folder is not empty
   }
   OwnFolder(const OwnFolder&) = delete;
 
@@ -74,7 +74,7 @@ class OwnFolder {
   std::string made_;
 };
 
-// A folder that is new has no checkpoint.
+// Logs that --resume auto finds no checkpoint in a new folder.
 void TellOfFreshStart(const RunConfig& config, const TrainRequest& request) {
   if (!config.output_has_time || request.resume != "auto") return;
   log::Info(
@@ -82,15 +82,15 @@ void TellOfFreshStart(const RunConfig& config, const TrainRequest& request) {
       "on with");
 }
 
-// The config for the ranks that there are: a launcher's number counts when the config names none.  `before`: it has
-// been read; null: it has not.
+// Returns the config for the ranks that were started.  If the config names no number of workers, it is derived from the
+// number of ranks.  `before` is the config if it was already read, or null.
 RunConfig ConfigForRanks(const TrainOptions& options, const RunConfig* before, int ranks) {
   ConfigOptions effective = options.Effective();
   RunConfig config = LoadConfig(effective, before);
   RefuseDeaths(config.cluster.deaths);
   const Placement placement = PlacementOf(config);
   if (placement.ranks() == ranks) return config;
-  const int apart = placement.ranks() - placement.workers;  // ranks of servers alone
+  const int apart = placement.ranks() - placement.workers;  // ranks that only run a server
   if (config.workers_given || ranks <= apart) {
     throw UsageError(
         fmt::format("the config asks for {}{}, but the launcher started {}",
@@ -103,7 +103,8 @@ RunConfig ConfigForRanks(const TrainOptions& options, const RunConfig* before, i
   return LoadConfig(effective, &config);
 }
 
-// With --hosts: as many workers as the hosts have slots, where nobody says how many.
+// Checks that the ranks fit on the hosts of --hosts.  If the number of workers is not given, sets it to the slots of
+// the hosts less the servers.
 void FillHosts(TrainOptions& options, RunConfig& config) {
   const Placement placement = PlacementOf(config);
   const int slots = SlotsOf(ParseHosts(options.hosts));
@@ -125,20 +126,22 @@ void FillHosts(TrainOptions& options, RunConfig& config) {
   config = LoadConfig(options.Effective(), &config);
 }
 
-// The ranks look after each other where no supervisor does: one on another machine sees no rank.
+// True if no supervisor of dtrain watches the ranks of this machine, so that they must watch each other.
 bool AreUnsupervised() { return InsideMpiLaunch() && !IsPrivateFolder(StatusFolder()); }
 
 bool AreOnSeveral(const std::vector<std::string>& hosts) {
   return std::ranges::any_of(hosts, [&](const std::string& host) { return host != hosts[0]; });
 }
 
-// For a watch's own thread: the main one may be anywhere.  The launcher ends the other ranks.
+// Ends the process.  Called on the thread of a watch; the main thread may be blocked anywhere.  The launcher then ends
+// the other ranks.
 void LeaveStalled(const std::string& what) {
   log::Error("{}", what);
   std::_Exit(static_cast<int>(ExitCode::kStalled));
 }
 
-// Of the ranks of this machine, from before MPI_Init on.  `config`: what it has read, if it had to.
+// Starts a watch over the ranks of this machine, from before MPI_Init on.  `config` is set if it had to be read for
+// that.
 std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options,
                                       std::optional<RunConfig>& config) {
   if (!AreUnsupervised()) return nullptr;
@@ -148,18 +151,19 @@ std::unique_ptr<RankWatch> WatchRanks(const TrainOptions& options,
   try {
     config = LoadConfig(options.Effective());
     stall_seconds = config->stall_seconds;
-  } catch (const Error&) {  // the ranks say it together
+  } catch (const Error&) {  // the ranks report the error together
   }
   return std::make_unique<RankWatch>(*rank, ::getppid(), stall_seconds, LeaveStalled);
 }
 
-// With which the same command goes on: a folder that is named by the time is another one in the next start.
+// Returns the options with which the command resumes the run.  A folder named by the time would be a new one in the
+// next start, so it is named explicitly.
 std::string ResumeOptions(const RunConfig& config) {
   return config.output_has_time ? "--resume auto --output " + ShellWord(config.output)
                                 : "--resume auto";
 }
 
-// `before`: the config as it has been read so far; none where it has not.
+// `before` is the config if it was already read.
 int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
                 std::optional<RunConfig> before) {
   const StopSignals signals;
@@ -190,9 +194,9 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
       } else {
         PrintTrainResult(std::cout, result.summary, config.output, invocation.json);
       }
-      std::cout.flush();  // a next seed's run may be left at once
+      std::cout.flush();  // the next seed's run may end this process
     }
-    // A supervisor says it itself.
+    // Under a supervisor, the supervisor prints this.
     if (transport.rank() == 0 && result.code == ExitCode::kStopped && StatusFolder().empty()) {
       const RunConfig& named = config.output_has_time || !before ? config : *before;
       log::Info("{}", StoppedText(result.summary.step.value_or(0), ResumeOptions(named)));
@@ -201,7 +205,7 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
   });
 }
 
-// What the ranks are asked to do: what this process was, with the output and seed fixed.
+// Returns the arguments of the ranks: those of this process, with output and seed fixed.
 std::vector<std::string> RankArguments(const TrainOptions& options, const std::string& output,
                                        std::optional<uint64_t> seed, bool json) {
   TrainOptions elsewhere = options;
@@ -216,11 +220,12 @@ std::vector<std::string> RankArguments(const TrainOptions& options, const std::s
   }
   const std::vector<std::string> log_arguments = LogArguments();
   arguments.insert(arguments.end(), log_arguments.begin(), log_arguments.end());
-  if (json && !seed) arguments.emplace_back("--json");  // else the table of all seeds is the result
+  // otherwise the table of all seeds is the result
+  if (json && !seed) arguments.emplace_back("--json");
   return arguments;
 }
 
-// One run: under a supervisor when there are several workers.
+// Executes one run, under a supervisor if there are several ranks.
 int TrainOnce(const TrainOptions& options, const Invocation& invocation, const RunConfig& config,
               const std::string& output, std::optional<uint64_t> seed) {
   const int ranks = PlacementOf(config).ranks();
@@ -240,7 +245,8 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
     return Supervise(supervisor);
   }
   if (options.max_restarts > 0) {
-    log::Warning("--max-restarts does nothing for a run of one rank: nobody is left to restart it");
+    log::Warning(
+        "--max-restarts does nothing for a run of one rank: no process is left to restart it");
   }
   TrainOptions alone = options;
   alone.output = output;
@@ -260,7 +266,7 @@ int TrainSeeds(const TrainOptions& options, const Invocation& invocation, const 
   return 0;
 }
 
-// The host of each rank, where those of --hosts are filled one after the other.
+// Returns the host of each rank; the hosts of --hosts are filled one after the other.
 std::vector<std::string> HostsOfRanks(const TrainOptions& options, int ranks) {
   if (options.hosts.empty())
     return std::vector<std::string>(static_cast<size_t>(ranks), HostName());
@@ -272,7 +278,7 @@ std::vector<std::string> HostsOfRanks(const TrainOptions& options, int ranks) {
   return hosts;
 }
 
-// Where ranks are not asked: as if every host were one like this.
+// Computes the threads without asking the ranks: assumes that all hosts equal this one.
 int ThreadsOfRanks(const RunConfig& config) {
   const std::vector<int> cpus = UsableCpus();
   std::vector<RankCpus> ranks;
@@ -280,8 +286,8 @@ int ThreadsOfRanks(const RunConfig& config) {
   return ThreadsByRule(ranks, static_cast<int>(config.workers));
 }
 
-// As rank 0 of a run whose ranks are on these hosts would begin it.  `threads`: what the ranks have agreed on; none
-// where they have not been asked.
+// Prints the dry run of a run whose ranks are on these hosts.  `threads` is the number that the ranks agreed on;
+// nullopt if they were not asked.
 int TellDryRun(TrainOptions options, const Invocation& invocation, RunConfig config,
                const std::vector<std::string>& hosts, std::optional<int> threads) {
   TellOfFreshStart(config, options.request);
@@ -302,14 +308,14 @@ int TellDryRun(TrainOptions options, const Invocation& invocation, RunConfig con
   return 0;
 }
 
-// Without a launcher, or as its only process: for all the ranks that the run would have.
+// Makes the dry run in one process, for all the ranks that the run would have.
 int DryRunAlone(const TrainOptions& options, const Invocation& invocation,
                 const RunConfig& config) {
   return TellDryRun(options, invocation, config, HostsOfRanks(options, PlacementOf(config).ranks()),
                     std::nullopt);
 }
 
-// Of a launcher's ranks the first does it all: the others say where they are.
+// Makes the dry run in a launcher's rank.  Rank 0 does the work; the others only report their hosts and threads.
 int DryRunAsRank(TrainOptions options, const Invocation& invocation, Transport& transport) {
   RunConfig config;
   TryTogether(transport, [&] { config = ConfigForRanks(options, nullptr, transport.size()); });
@@ -329,7 +335,7 @@ int DryRunInLaunch(const TrainOptions& options, const Invocation& invocation) {
   });
 }
 
-// Of the options that have no effect together those are refused that mean two things; where none is lost it is said.
+// Refuses options that contradict each other, and warns of those that have no effect.
 void CheckOptions(const TrainOptions& options) {
   const std::string& resume = options.request.resume;
   if (!options.request.weights.empty() && resume != "none" && resume != "auto") {
@@ -366,7 +372,7 @@ int RunTrain(const TrainOptions& given, const Invocation& invocation) {
   RunConfig config = LoadConfig(options.Effective());
   if (!options.hosts.empty()) FillHosts(options, config);
   RefuseDeaths(config.cluster.deaths);
-  // Once, however many runs there are.
+  // The hosts are checked once, however many runs there are.
   if (!options.hosts.empty()) CheckHosts(ParseHosts(options.hosts), ProgramFile().string());
   if (options.dry_run) return DryRunAlone(options, invocation, config);
   TellOfFreshStart(config, options.request);
@@ -393,12 +399,12 @@ static void AddTrainCommand(CLI::App& app, Invocation& invocation) {
             ParseHosts(hosts);
             options->hosts = hosts;
           },
-          "start the ranks on these machines, by mpirun and ssh, as many on each as its "
-          "number says (a:4,b:4); without --workers, fill them")
+          "start the ranks on these machines by mpirun and ssh, each with its number of ranks "
+          "(a:4,b:4); without --workers, use all of them")
       ->type_name("HOSTS");
   command->add_option("--seeds", options->seeds, "run once for each seed, then print a table")
       ->delimiter(',');
-  command->add_option("--output", options->output, "run folder: where results and checkpoints go")
+  command->add_option("--output", options->output, "run folder for results and checkpoints")
       ->type_name("DIR");
   command
       ->add_option("--resume", options->request.resume,

@@ -9,12 +9,12 @@
 #include "framework/core/printable.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
-#include "framework/runtime/results/run_folder.h"
+#include "framework/results/run_folder.h"
 
 namespace dtrain {
 namespace {
 
-// The number that a run is judged by: the accuracy of classes, the BLEU of translations.
+// The numbers of a seed's run; `score` is the accuracy for classes, BLEU for translations.
 struct SeedResult {
   uint64_t seed;
   double loss;

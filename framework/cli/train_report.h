@@ -1,22 +1,22 @@
-// What `dtrain train` prints at the end.
+// The output of `dtrain train` at the end of a run.
 #pragma once
 
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "framework/runtime/results/summary.h"
+#include "framework/results/summary.h"
 
 namespace dtrain {
 
-// The result in a few lines, or summary.json's content with `json`.
+// Prints the result in a few lines, or summary.json's content if `json`.
 void PrintTrainResult(std::ostream& out, const Summary& summary, const std::string& output,
                       bool json);
 
-// The same for a run that was completed before: its summary.json, or where that lies.
+// Prints the same for a run that had already completed, from its summary.json, or names the file.
 void PrintFinishedRun(std::ostream& out, const std::string& output, bool json);
 
-// Mean and deviation of the test results in the summaries of these run folders.
+// Prints mean and deviation of the test results in the summaries of these run folders.
 void PrintSeedTable(std::ostream& out, const std::vector<std::string>& outputs, bool json);
 
 }  // namespace dtrain

@@ -1,7 +1,7 @@
-// `dtrain translate`: a line of text in, its translation out.
+// `dtrain translate`: translates standard input, line by line.
 //
-// Words and their numbers come from the checkpoint.  Where the config's data set is here and whole,
-// its vocabularies must be the checkpoint's.
+// Words and their numbers are in the checkpoint.  If the config's data set is available and complete, its vocabularies
+// must equal the checkpoint's.
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
@@ -16,22 +16,22 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
 #include "framework/core/utf8.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/judge/translator.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/evaluate/translator.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostLines = 64;   // that are translated together
-constexpr size_t kMostWords = 500;  // of a line
+constexpr size_t kMostLines = 64;   // translated in one batch
+constexpr size_t kMostWords = 500;  // words of a line
 
 struct TranslateOptions {
   ConfigOptions config;
@@ -39,7 +39,7 @@ struct TranslateOptions {
   SearchOptions search;
 };
 
-// A model with its weights and words.
+// A model with its weights and vocabularies.
 class Translator {
  public:
   Translator(const RunConfig& config, const std::string& weights, const SearchOptions& search)
@@ -65,7 +65,7 @@ class Translator {
     model_ = net_->Bring(checkpoint_.weights.data(), checkpoint_.state.data());
   }
 
-  // `first_line`: the number of lines[0], for messages.
+  // `first_line` is the number of lines[0] in the input, for messages.
   std::vector<std::string> Translate(const std::vector<std::string>& lines, size_t first_line) {
     std::vector<std::vector<int32_t>> sentences;
     std::vector<size_t> places;
@@ -122,7 +122,7 @@ class Translator {
   BroughtModel model_;
 };
 
-// The next lines: one, and those that have already arrived.
+// Returns the next line, and any that have already arrived.
 std::vector<std::string> NextLines(std::istream& in) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) {
@@ -138,7 +138,7 @@ int RunTranslate(const TranslateOptions& options, const Invocation& invocation) 
   const RunConfig config = LoadConfigOf(options.config, FindWeights(options.weights));
   TellDevice(config);
   Translator translator(config, options.weights, options.search);
-  // In the place of std::cin, whose in_avail does not know what has arrived.
+  // This buffer replaces std::cin, whose in_avail() does not report the bytes that have arrived.
   __gnu_cxx::stdio_filebuf<char> buffer(STDIN_FILENO, std::ios::in);
   std::istream in(&buffer);
   size_t first_line = 1;

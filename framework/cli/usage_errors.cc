@@ -34,7 +34,7 @@ std::string HintOf(const CLI::App& app, const std::string& nearest) {
   return fmt::format("{}{} --help shows all", DidYouMean(nearest), FullName(app));
 }
 
-// A value that the check of its option, "{cpu,cuda}", does not take.
+// Finds a value that the check of its option, "{cpu,cuda}", does not allow.
 std::optional<UsageError> FindWrongChoice(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_type_name().find('{') == std::string::npos) continue;

@@ -1,4 +1,4 @@
-// Misspelt commands, options and values, with the nearest right one.
+// Detects misspelt commands, options and values, and suggests the nearest valid one.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,9 @@ class App;
 
 namespace dtrain {
 
-// The first word of the command line, without the program's name, that names a command or option which `app` does not
-// have, or else a value that is none of its option's.  None where all are right: then what is wrong is another thing.
+// Returns an error for the first word of the command line (without the program's name) that is an unknown command or
+// option of `app`, or else a value that its option does not allow.  Returns nothing if all words are known; then the
+// error has another cause.
 std::optional<UsageError> FindUsageError(const CLI::App& app,
                                          const std::vector<std::string>& words);
 

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Linux rounds a sleep up by the thread's timer slack, 50 us unless told otherwise.
+// Linux extends a sleep by the thread's timer slack, 50 us by default.
 void SleepExactly(Nanos duration) {
   thread_local const int slack = ::prctl(PR_SET_TIMERSLACK, 1'000, 0, 0, 0);
   (void)slack;

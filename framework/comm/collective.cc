@@ -9,15 +9,16 @@
 namespace dtrain {
 namespace {
 
-// Measured (`dtrain bench allreduce`, 2 to 8 ranks): below this many bytes a second round costs more
-// than the bytes it saves.  An exchange sends (P-1) n bytes, so among many ranks the vector must be
-// shorter: a rank sends no more than it would to 7 others.
+// Below this many bytes a second round costs more time than the bytes it saves (measured with
+// `dtrain bench allreduce`, 2 to 8 ranks).  An exchange sends (P-1) n bytes, so with many ranks the
+// limit is lower: a rank sends no more than it would to 7 others.
 constexpr int64_t kExchangeBytes = 16 << 10;
 constexpr int kExchangePeers = 7;
-// Of two ranks an exchange sends no more than two rounds do, but each adds everything: up to here that
-// is quicker.
+// With two ranks an exchange sends no more bytes than two rounds, but each rank adds the whole
+// vector.  Up to this size that is faster.
 constexpr int64_t kExchangeBytesOfTwo = 64 << 10;
-// And between two ranks of a machine a chunk costs more to start than caches gain, up to here.
+// Between two ranks of one machine, up to this size starting a chunk costs more than the caches
+// gain.
 constexpr int64_t kWholeBytesOfTwo = 4 << 20;
 
 CollectiveRules OrderedRules(int world) {

@@ -1,15 +1,16 @@
-// Collective: sums a range of every rank's vector, in place, on every rank.
+// Collective: all-reduce.  It sums a range of every rank's vector, in place, on every rank.
 //
 // `ordered` (the default) computes the canonical sum ((g0 + g1) + g2) + ... in rank order for every
-// element, whatever the buckets, chunks or schedule, by a direct reduce-scatter in which the owner
-// of a block adds in rank order, then an all-gather: a ring's bytes, 2 (P-1)/P n per rank.  All
-// others (`ring`, `halving_doubling`, `hierarchical`, `double_trees`, `mpi`) add in an order that
-// goes by the place in the vector: they repeat under the same schedule only.
+// element, for any buckets, chunks and schedule.  It is a direct reduce-scatter in which the owner
+// of a block adds in rank order, then an all-gather, and sends as many bytes as a ring: 2 (P-1)/P n
+// per rank.  All others (`ring`, `halving_doubling`, `hierarchical`, `double_trees`, `mpi`) add in
+// an order that depends on the position in the vector, so their bits repeat only with the same
+// schedule.
 //
-// Several reductions may be started (gradient buckets leave while the backward pass goes on); they
-// are carried out one after the other, in the order of Start, unless `overlap` lets the chunks of
-// the next begin before the last ones of the former are through.  All ranks start the same
-// reductions in the same order.  The caller polls; nothing blocks.
+// Several reductions may be started (gradient buckets, while the backward pass is running).  They
+// are carried out one after the other, in the order of Start.  With `overlap`, chunks of the next
+// one may begin before the last ones of the former are done.  All ranks start the same reductions
+// in the same order.  The caller polls; no call blocks.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +26,14 @@
 
 namespace dtrain {
 
-// Bytes of arithmetic in one Progress, about: then the network is looked at again.
+// Approximate bytes of arithmetic in one call of Progress, after which the network is polled again.
 inline constexpr int64_t kArithmeticPerProgress = 1 << 20;
 
-// How the values of a sum travel in 16 bits.
+// Describes a sum whose values are sent in 16 bits.
 struct Rounding {
   Wire wire = Wire::kFp32;
-  // Of the vector's floats: gets, added, what this rank's rounding of sums has left.  Null where there are
-  // no numbers.
+  // One float for each element of the vector; the errors of this rank's rounding of sums are added
+  // to it.  Null in a ghost run.
   float* errors = nullptr;
 };
 
@@ -41,25 +42,26 @@ class Collective {
   virtual ~Collective() = default;
   virtual std::string name() const = 0;
 
-  // Begins summing data[0, n) over all ranks in place.  Returns a ticket, counting from 0.  The
-  // memory is the collective's until Done(ticket) or the collective's own end.
+  // Starts summing data[0, n) over all ranks in place.  Returns a ticket; tickets count from 0.
+  // The memory belongs to the collective until Done(ticket) or until the collective is destroyed.
   virtual int64_t Start(std::span<float> data) = 0;
 
-  // Moves everything in flight along a little (kArithmeticPerProgress); true when something moved.
+  // Advances everything in flight a little (kArithmeticPerProgress).  Returns true if anything
+  // moved.
   virtual bool Progress() = 0;
   virtual bool Done(int64_t ticket) const = 0;
   virtual bool Idle() const = 0;
 
-  // Bytes this rank has sent and received for payload so far, and messages sent.  `mpi` cannot
-  // know; it counts what a bandwidth-optimal algorithm sends.
+  // Payload bytes that this rank has sent and received so far, and messages sent.  `mpi` does not
+  // know them; it counts what a bandwidth-optimal algorithm would send.
   struct Traffic {
     int64_t bytes_sent = 0;
     int64_t bytes_received = 0;
     int64_t messages = 0;
-    // Of those sent, vectors to another rank of the same node; where nodes are known.  `mpi` cannot
-    // tell.
+    // Bytes of vectors sent to other ranks of the same node, included in bytes_sent.  0 if nodes
+    // are unknown, and for `mpi`.
     int64_t bytes_inside = 0;
-    int64_t bytes_lent = 0;  // of those, read where they are by the other (node_window.h)
+    int64_t bytes_lent = 0;  // part of bytes_inside that is read in shared memory (node_window.h)
 
     void Add(const Traffic& other) {
       bytes_sent += other.bytes_sent;
@@ -71,47 +73,51 @@ class Collective {
   };
   virtual Traffic traffic() const = 0;
 
-  // As Start, with half the bytes, of values that are `rounding.wire`'s already: so nothing is lost on the
-  // way to those who add, in fp32.  Who sends a sum on rounds it, keeps the rounded sum itself, and
-  // adds what is left to its errors: over all ranks, what was given = the sum + the errors, but for the
-  // rounding of fp32 additions.  All ranks end with the same bits.  For schedules only, made with
-  // CollectiveOptions::rounds.
+  // The same as Start with half the bytes.  The values are rounded to `rounding.wire` already, so
+  // sending them in 16 bits loses nothing; they are added in fp32.  A rank that sends a sum rounds
+  // it, keeps the rounded sum itself, and adds the rounding error to `rounding.errors`.  Summed
+  // over all ranks, the input equals the result plus the errors, except for the rounding of fp32
+  // additions.  All ranks end with the same bits.  Only collectives with a schedule (SumsRounded)
+  // can do it, and only if they were made with CollectiveOptions::rounds.
   virtual int64_t StartRounded(std::span<float> data, const Rounding& rounding);
 };
 
 struct CollectiveOptions {
-  int64_t chunk_bytes = 0;  // pipelining unit; 0: by rule (collective's own, from size and world)
-  std::vector<int> node_of = {};  // of each rank; empty where nodes are not known
-  // The nodes by which a schedule goes that goes by nodes (CollectiveRules::by_nodes); empty: node_of.
+  int64_t chunk_bytes = 0;        // pipelining unit; 0: the collective's own rule
+  std::vector<int> node_of = {};  // the node of each rank; empty if nodes are unknown
+  // The node of each rank for schedules that depend on nodes (CollectiveRules::by_nodes); empty:
+  // node_of.
   std::vector<int> plan_nodes = {};
-  bool overlap = false;  // of reductions; never decides bits
-  bool rounds = false;   // StartRounded is wanted as well
+  bool overlap = false;  // reductions may overlap; does not affect the bits
+  bool rounds = false;   // StartRounded will be used
 };
 
-// name: a schedule's ("ordered", "ring", ...) or "mpi" (comm/mpi/, needs an MPI transport).
+// `name`: a collective with a schedule ("ordered", "ring", ...) or "mpi" (comm/mpi/, which needs an
+// MPI transport).
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options = {});
 std::vector<std::string> CollectiveNames();
 
-// Which collectives there are; each registers itself by a line of DTRAIN_COLLECTIVE or, where it is no
-// schedule of ours, by its maker.
+// The registry of collectives.  A collective with a schedule registers itself with
+// DTRAIN_COLLECTIVE; `mpi`, which has none, adds its maker.
 using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
                                                         const CollectiveOptions& options);
 struct CollectiveEntry {
   std::string help;
-  CollectiveRulesOf rules =
-      nullptr;                     // what is run and charged; null: it has no schedule of ours, but
-  CollectiveMaker make = nullptr;  // this
+  // Rules of the schedule, used to run and to simulate it.  Null: it has no schedule, and `make` is set.
+  CollectiveRulesOf rules = nullptr;
+  CollectiveMaker make = nullptr;
 };
 using CollectiveRegistry = Registry<CollectiveEntry>;
 
-// Whether the sums of this collective depend on which ranks share a node.
+// True if the order of additions in this collective depends on which ranks share a node.
 bool GoesByNodes(const std::string& collective);
 
-// Whether it is a schedule, which can be carried out with 16 bits (Collective::StartRounded).
+// True if the collective has a schedule, which can also run with 16 bits
+// (Collective::StartRounded).
 bool SumsRounded(const std::string& collective);
 
-// Polls and backs off until the reduction is done.
+// Polls, with Backoff, until the reduction is done.
 void WaitFor(Collective& collective, int64_t ticket);
 
 }  // namespace dtrain

@@ -14,7 +14,7 @@ void FetchAll(CollectiveSchedule& schedule, int world, Rank rank, int block) {
   }
 }
 
-// Each rank begins with its right neighbour, so that no rank is everybody's first.
+// Each rank begins with its right neighbour, so that not all send to the same rank first.
 template <class BlockFor>
 void SendAll(CollectiveSchedule& schedule, int round, int world, Rank rank, BlockFor chunk_for) {
   for (int step = 1; step < world; ++step) {

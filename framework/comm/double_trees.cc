@@ -10,10 +10,11 @@ namespace {
 
 int FloorLog2(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
 
-// The rounds in which something moves from the lowest leaf to the root.
+// Returns the number of rounds from the lowest leaf to the root.
 int HeightOf(int world) { return std::bit_width(static_cast<unsigned>(world - 1)); }
 
-// The `size` places that follow `base`, in order: everything left of the top is a full tree.
+// A binary tree, in order, over the `size` places after `base`.  The part left of the top is a full
+// tree.
 struct Subtree {
   int base;
   int size;
@@ -24,8 +25,8 @@ struct Subtree {
   Subtree Right() const { return {top(), size - (top() - base)}; }
 };
 
-// A place in the tree over the places 0 .. P-1: 0 is the root and has one child; below it the places
-// from 1 on are in order, and all odd ones are leaves.
+// A place in the tree over the places 0 .. P-1.  Place 0 is the root and has one child; below it
+// the places from 1 on are in order, and all odd ones are leaves.
 struct TreePlace {
   int parent = -1;
   int parent_height = 0;
@@ -55,8 +56,8 @@ TreePlace PlaceIn(int world, int place) {
   return at;
 }
 
-// The second tree is the first one mirrored or, for an odd number of ranks, moved on by one: either
-// way its leaves are inside the first tree.
+// The second tree is the mirror image of the first one or, for an odd number of ranks, the first
+// one shifted by one rank.  Either way its leaves are inner nodes of the first tree.
 int PlaceOfRank(int world, bool second, Rank rank) {
   if (!second) return rank;
   return world % 2 == 0 ? world - 1 - rank : (rank + world - 1) % world;
@@ -67,7 +68,7 @@ Rank RankAt(int world, bool second, int place) {
   return world % 2 == 0 ? world - 1 - place : (place + 1) % world;
 }
 
-// Up and down one tree, which carries block 0 or, the second one, block 1.
+// Adds the moves up and down one tree.  The first tree carries block 0, the second one block 1.
 void AddTree(CollectiveSchedule& schedule, int world, Rank rank, bool second) {
   const TreePlace at = PlaceIn(world, PlaceOfRank(world, second, rank));
   const int down = HeightOf(world);
@@ -88,7 +89,7 @@ void AddTree(CollectiveSchedule& schedule, int world, Rank rank, bool second) {
   add(down + at.depth - 1, MoveKind::kReceive, parent);
 }
 
-// A chunk in each round; more would only wait for one another.
+// There are as many lanes as rounds; more chunks would only wait for one another.
 CollectiveRules DoubleTreesRules(int world) {
   constexpr int64_t kTreeChunkBytes = 128 << 10;
   return {.scheduler = DoubleTreesSchedule,
@@ -107,7 +108,7 @@ CollectiveSchedule DoubleTreesSchedule(int world, Rank rank, NodeMap /*node_of*/
   if (world == 1) return schedule;
   AddTree(schedule, world, rank, false);
   AddTree(schedule, world, rank, true);
-  // The trees side by side; in a round sums come last, for they wait.
+  // Both trees run in parallel.  Sums come last in a round, because they wait.
   std::stable_sort(schedule.moves.begin(), schedule.moves.end(), [](const Move& a, const Move& b) {
     return std::pair(a.round, a.kind == MoveKind::kSum) <
            std::pair(b.round, b.kind == MoveKind::kSum);

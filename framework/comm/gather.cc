@@ -10,7 +10,7 @@ void Finish(Transport& transport, Request request, Rank peer) {
   while (!transport.Test(request)) wait.Pause();
 }
 
-// A message of any length: its size first.
+// Sends a message of any length, preceded by its size.
 void SendText(Transport& transport, Rank to, const std::string& text) {
   const uint64_t size = text.size();
   Finish(transport, transport.Send(to, Tag::kCollective, std::as_bytes(std::span(&size, 1))), to);
@@ -50,8 +50,8 @@ std::string Broadcast(Transport& transport, const std::string& mine) {
   return mine;
 }
 
-// In numbers relative to the root, rank r gets the floats from r without its highest bit and passes
-// them on to r + 2^k for every 2^k > r.
+// With ranks numbered relative to the root, rank r receives the floats from r without its highest
+// bit, and sends them to r + 2^k for every 2^k > r.
 void BroadcastFloats(Transport& transport, Rank root, std::span<float> values) {
   const int size = transport.size();
   const int mine = (transport.rank() - root + size) % size;

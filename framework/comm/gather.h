@@ -1,5 +1,5 @@
-// Small exchanges of all ranks at a boundary: they block (with back-off) and are for set-up, evaluation
-// and the end of a run, not for the step loop.  Every rank calls them in the same order.
+// Small blocking collectives (with Backoff) for set-up, evaluation and the end of a run; not for
+// the step loop.  All ranks call them in the same order.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace dtrain {
 
-// Rank 0 gets every rank's bytes, in rank order; the others get nothing.
+// Returns every rank's bytes, in rank order, on rank 0; an empty list on the others.
 std::vector<std::string> Gather(Transport& transport, const std::string& mine);
 
-// Every rank gets rank 0's bytes.
+// Returns rank 0's bytes on every rank.
 std::string Broadcast(Transport& transport, const std::string& mine);
 
-// Every rank gets `root`'s floats, along a binomial tree.  Only on `root` are they read.
+// Sets `values` on every rank to those of `root`, along a binomial tree.
 void BroadcastFloats(Transport& transport, Rank root, std::span<float> values);
 
-// Rank `to` gets `from`'s floats.
+// Sets `values` on rank `to` to those of rank `from`.  Other ranks do nothing.
 void MoveFloats(Transport& transport, Rank from, Rank to, std::span<float> values);
 
 }  // namespace dtrain

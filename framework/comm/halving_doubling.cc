@@ -9,10 +9,10 @@
 namespace dtrain {
 namespace {
 
-// Of a power of two ranks.
+// Returns log2(ranks), for a power of two.
 int HalvingRounds(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
 
-// Blocks side by side.
+// A run of neighbouring blocks.
 struct Run {
   int first;
   int count;
@@ -24,7 +24,8 @@ void Add(CollectiveSchedule& schedule, int round, MoveKind kind, Rank peer, Run 
   schedule.moves.push_back({round, kind, peer, run.first, run.count});
 }
 
-// The members that are left when pairs are folded: the first 2 * `folded` members are pairs.
+// The members that are left after folding: one of each pair in the first 2 * `folded` members, and
+// all others.
 class Core {
  public:
   Core(const std::vector<Rank>& members, int folded) : members_(members), folded_(folded) {}
@@ -37,7 +38,7 @@ class Core {
   const int folded_;
 };
 
-// What a member that takes part itself does in the rounds of halving and of doubling, from `round` on.
+// Adds the rounds of halving and of doubling, from `round` on, for a member of the core.
 void AddExchanges(CollectiveSchedule& schedule, const Core& core, int index, Run all, int round) {
   const int halvings = HalvingRounds(all.count);
   const Rank self = core.At(index);

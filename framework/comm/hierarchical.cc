@@ -9,11 +9,11 @@
 namespace dtrain {
 namespace {
 
-// The ranks of each node; nodes in the order of their lowest ranks.
+// Returns the ranks of each node, with nodes in the order of their lowest ranks.
 std::vector<std::vector<Rank>> MembersOf(int world, NodeMap node_of) {
   DT_CHECK(node_of.empty() || static_cast<int>(node_of.size()) == world)
       << node_of.size() << " ranks have nodes, of " << world;
-  std::vector<int> place(world, -1);  // of a node, among those that have been met
+  std::vector<int> place(world, -1);  // of each node, its index in `members`
   std::vector<std::vector<Rank>> members;
   for (Rank rank = 0; rank < world; ++rank) {
     const int node = node_of.empty() ? rank : node_of[rank];
@@ -27,7 +27,7 @@ std::vector<std::vector<Rank>> MembersOf(int world, NodeMap node_of) {
   return members;
 }
 
-// Who sums what: slice i of a node belongs to its i-th rank.
+// Builds the schedule.  Slice i of a node is summed by its i-th rank.
 class Hierarchy {
  public:
   Hierarchy(int world, NodeMap node_of) : nodes_(MembersOf(world, node_of)) {
@@ -69,8 +69,8 @@ class Hierarchy {
     schedule_.moves.push_back({round, kind, peer, slice * blocks_, blocks_});
   }
 
-  // Calls with the places of all others of the node, beginning behind the own one, so that no rank is
-  // everybody's first.
+  // Calls function(place) for all other ranks of the node, beginning with the one after this rank,
+  // so that not all begin with the same rank.
   template <class Function>
   void ForOthers(Function function) {
     const auto size = static_cast<int>(mine().size());
@@ -103,10 +103,10 @@ class Hierarchy {
 
   const std::vector<std::vector<Rank>> nodes_;
   int slices_ = 1 << 30;
-  int blocks_ = 1;         // of a slice
+  int blocks_ = 1;         // blocks of a slice
   int first_between_ = 0;  // the first round between nodes
-  int node_ = 0;           // of the rank
-  int place_ = 0;          // of the rank in its node
+  int node_ = 0;           // the rank's node
+  int place_ = 0;          // the rank's index in its node
   CollectiveSchedule schedule_;
 };
 

@@ -15,26 +15,26 @@
 
 namespace dtrain {
 
-// In shared memory, in front of a Blob's elements.
+// The header in front of a Blob's elements in shared memory.
 struct NodeWindow::Head {
   std::atomic<int32_t> borrowers;
   int64_t elements;
 };
 
-// One of our own.
+// A Blob of this rank's segment.
 struct NodeWindow::Slot : BlobBody {
-  int64_t place = 0;  // of the head, in the segment
+  int64_t place = 0;  // offset of the head in the segment
   Head* head = nullptr;
 };
 
-// One of another rank.
+// A Blob of another rank's segment.
 struct NodeWindow::Borrowed : BlobBody {
   Head* head = nullptr;
 };
 
 namespace {
 
-// Other processes see it, at other addresses: there must be no lock in it.
+// Several processes use the counter, at different addresses, so it must not need a lock.
 static_assert(std::atomic<int32_t>::is_always_lock_free);
 
 constexpr size_t kPage = 4096;
@@ -45,7 +45,7 @@ size_t SlotBytes(int64_t elements) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-// Ranks of this one's node with which it shares memory, itself among them, ascending.
+// Returns the ranks on this rank's node with which it shares memory, itself included, ascending.
 std::vector<Rank> RanksInside(const Transport& transport, std::span<const int> nodes) {
   std::vector<Rank> inside;
   for (const Rank rank : transport.node_ranks()) {
@@ -87,7 +87,8 @@ NodeWindow::~NodeWindow() {
       << borrowed_.size() - spare_.size() << " borrowed Blobs outlive the window";
 }
 
-// Two rounds: what each has made, and whether each has found what the others have.
+// The ranks exchange messages twice: first the places of the segments, then whether each rank could
+// open the others' segments.
 std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<const int> nodes,
                                              const NodeWindowOptions& options) {
   DT_CHECK(static_cast<int>(nodes.size()) == transport.size()) << nodes.size() << " nodes";
@@ -131,7 +132,7 @@ std::unique_ptr<NodeWindow> NodeWindow::Create(const NodeWindowOptions& options)
   return std::unique_ptr<NodeWindow>(new NodeWindow(std::move(segment), first));
 }
 
-// Who has none says why itself.
+// A rank without a segment is skipped here; it reports its own error in Make.
 void NodeWindow::Open(const std::vector<Rank>& inside, Rank self,
                       const std::vector<SegmentPlace>& places) {
   for (const Rank rank : inside) {
@@ -139,7 +140,7 @@ void NodeWindow::Open(const std::vector<Rank>& inside, Rank self,
   }
 }
 
-// ------------------------------------------------------------------ the lender's side
+// ------------------------------------------------------------------ the owner's side
 
 Blob NodeWindow::New(int64_t elements) {
   if (Blob blob = Free(elements)) return blob;
@@ -188,7 +189,7 @@ std::optional<int64_t> NodeWindow::Lend(const Blob& blob, Rank to) {
     return std::nullopt;
   }
   const Slot& slot = static_cast<const Slot&>(*body);
-  // Release: what this rank has written there is written, for whoever finds the count raised.
+  // Release: a borrower that reads the new count sees what this rank has written to the Blob.
   slot.head->borrowers.fetch_add(1, std::memory_order_release);
   lent_.push_back(blob);
   return slot.place;
@@ -197,7 +198,7 @@ std::optional<int64_t> NodeWindow::Lend(const Blob& blob, Rank to) {
 void NodeWindow::TakeBack() {
   std::erase_if(lent_, [](const Blob& blob) {
     const Slot& slot = static_cast<const Slot&>(*blob.body());
-    // Acquire: what borrowers have read is read, before anybody here writes there.
+    // Acquire: the reads of all borrowers happen before this rank writes to the Blob again.
     return slot.head->borrowers.load(std::memory_order_acquire) == 0;
   });
 }
@@ -206,7 +207,7 @@ void NodeWindow::TakeBack() {
 
 Blob NodeWindow::Borrow(Rank from, int64_t place) {
   Head* const head = reinterpret_cast<Head*>(others_.at(from).data() + place);
-  // Acquire: pairs with the release in Lend, also behind other borrowers' changes of the count.
+  // Acquire: pairs with the release in Lend, even if other borrowers have changed the count since.
   DT_CHECK(head->borrowers.load(std::memory_order_acquire) > 0) << "rank " << from << ", " << place;
   const std::lock_guard lock(mutex_);
   if (spare_.empty()) {

@@ -1,12 +1,12 @@
-// PatientWait: a wait for another rank between steps, where a slow disk or a large data set may keep it for
-// long, and a dead one for ever.
+// PatientWait: waits for another rank between steps.  A slow disk or a large data set may delay
+// that rank for long, and a dead rank never answers.
 //
 //   PatientWait wait(peer);
 //   while (!transport.Test(request)) wait.Pause();
 //
-// It says every half minute that it waits, and throws StalledError (exit 7) after half an hour.  A time in which
-// this process itself stood still (Ctrl-Z, scontrol suspend) counts as half a minute at most: the others stood
-// still as well.
+// It logs a warning every half minute, and throws StalledError (exit code 7) after half an hour.
+// Time in which this process itself was suspended (Ctrl-Z, scontrol suspend) counts as half a
+// minute at most, since the other ranks were suspended as well.
 #pragma once
 
 #include "framework/comm/backoff.h"
@@ -18,8 +18,8 @@ class PatientWait {
  public:
   static constexpr Nanos kSayAfter = 30'000'000'000;
   static constexpr int kSaidAtMost = 60;
-  // Most ranks wait for rank 0, which may wait for one that hangs: who it was, rank 0 knows, and so it is
-  // the one to say it.
+  // Warnings more before a rank gives up waiting for rank 0.  Rank 0 may itself wait for a rank
+  // that hangs; it then gives up first, and its error names that rank.
   static constexpr int kMoreForRank0 = 2;
 
   static constexpr Rank kAllRanks = -1;
@@ -30,7 +30,7 @@ class PatientWait {
     backoff_.Pause();
     LookAt(WallNow());
   }
-  // The half of it that a test can call with times of its own.
+  // Logs or throws if it is time to.  Tests call it with times of their own.
   void LookAt(Nanos now);
 
  private:

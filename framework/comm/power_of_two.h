@@ -4,7 +4,7 @@
 
 namespace dtrain {
 
-// The largest power of two that is not above `ranks`.
+// Returns the largest power of two that is at most `ranks`.
 inline int PowerOfTwoWithin(int ranks) {
   return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
 }

@@ -55,7 +55,8 @@ ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
     std::vector<double> seconds;
     transport.Barrier();
     sum(i);  // warms up
-    // One behind the other, as in a step: a rank that is done begins the next while others are not.
+    // The sums follow one another as in a step: a rank starts the next one while others still run
+    // the last.
     Nanos begin = WallNow();
     for (int time = 0; time < kTimes; ++time) {
       sum(i);

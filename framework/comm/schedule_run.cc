@@ -93,7 +93,7 @@ void ScheduleRun::Send(const Move& move, std::span<float> block) {
 
 void ScheduleRun::Receive(const Move& move, std::span<float> block) { Await(move.peer, block); }
 
-// In 16 bits it comes into the second half of the memory (InPlace).
+// Values in 16 bits are received into the second half of the memory (InPlace).
 void ScheduleRun::Await(Rank from, std::span<float> memory) {
   std::span<std::byte> bytes = std::as_writable_bytes(memory);
   if (rounding_.wire != Wire::kFp32) bytes = bytes.subspan(bytes.size() / 2);
@@ -107,7 +107,8 @@ void ScheduleRun::Arrived(std::span<float> memory) {
   bytes_added_ += static_cast<int64_t>(memory.size_bytes());
 }
 
-// What travels is rounded here too, so that all have the same; of a sum that leaves something.
+// The values that are sent are rounded in this rank's copy too, so that all ranks have the same.
+// Rounding a sum leaves errors.
 void ScheduleRun::Stage(Range range) {
   EncodeRounding(rounding_.wire, staging_.data() + range.begin, data_.data() + range.begin,
                  rounding_.errors + range.begin, range.size());
@@ -128,8 +129,8 @@ void ScheduleRun::Sum(std::span<float> block) {
   bytes_added_ += static_cast<int64_t>(block.size_bytes() * fetched_.size());
 }
 
-// In the order in which they were posted: all are needed, and each Test of one that is still on its
-// way costs a poll of the network.
+// Requests are tested in the order in which they were posted.  All of them are needed, and each
+// Test of an incomplete one costs a poll of the network.
 bool ScheduleRun::TestArrivals() {
   while (arrived_ < arrivals_.size()) {
     if (!transport_->Test(arrivals_[arrived_].request)) return false;

@@ -1,8 +1,8 @@
-// ScheduleRun: one schedule carried out over one chunk of a vector.
+// ScheduleRun: carries out one schedule over one chunk of a vector.
 //
-// A state machine that the owner polls; several run side by side, each in its own stream of
-// messages.  Holds no memory of its own beyond its lists of requests, which keep their capacity: a
-// run that is begun again allocates nothing.
+// It is a state machine that the owner polls.  Several may run at the same time, each in its own
+// stream of messages.  It has no memory except its lists of requests, which keep their capacity, so
+// a run that is begun again allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class ScheduleRun {
  public:
   explicit ScheduleRun(Transport& transport) : transport_(&transport) {}
 
-  // `scratch` holds schedule.fetches_max() blocks.  Data and scratch are the run's until finished().
-  // With `rounding` everything travels in 16 bits (Collective::StartRounded).
+  // `scratch` has room for schedule.fetches_max() blocks.  Data and scratch belong to the run until
+  // finished().  With `rounding` all values are sent in 16 bits (Collective::StartRounded).
   void Begin(const CollectiveSchedule& schedule, Tag tag, std::span<float> data, float* scratch,
              const Rounding& rounding = {});
 
-  // Goes as far as it can without waiting; true when something moved.
+  // Advances as far as possible without waiting.  Returns true if anything moved.
   bool Advance();
   bool finished() const;
 
@@ -61,9 +61,9 @@ class ScheduleRun {
   const CollectiveSchedule* schedule_ = nullptr;
   Tag tag_ = Tag::kCollectiveStream;
   std::span<float> data_;
-  float* scratch_ = nullptr;  // where the next fetch goes
+  float* scratch_ = nullptr;  // destination of the next fetch
   float* scratch_begin_ = nullptr;
-  size_t next_ = 0;  // move to carry out
+  size_t next_ = 0;  // index of the next move
   int round_ = 0;
   struct Arrival {
     Request request;
@@ -72,11 +72,11 @@ class ScheduleRun {
   std::vector<Arrival> arrivals_;  // awaited in this round
   size_t arrived_ = 0;
   std::vector<Fetched> fetched_;  // in this round
-  std::vector<Sending> sends_;    // of all rounds so far
+  std::vector<Sending> sends_;    // in flight, of all rounds so far
   std::vector<const float*> sources_;
   Rounding rounding_;
-  std::vector<uint16_t> staging_;  // the vector as it travels
-  Range staged_;                   // what of it was made last, and has not changed since
+  std::vector<uint16_t> staging_;  // the vector in 16 bits, as it is sent
+  Range staged_;                   // the range converted last, if the vector did not change since
   int64_t events_ = 0;
   int64_t bytes_sent_ = 0;
   int64_t bytes_received_ = 0;

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kCutBytes = 64;
 
-// Memory for what a chunk of this size receives; a chunk's floats have `wire`'s size in messages.
+// Returns the bytes of scratch memory for chunks of this size.  `chunk_bytes` are bytes in
+// messages, where an element has the size of `wire`.
 int64_t ScratchBytes(const CollectiveSchedule& schedule, int64_t chunk_bytes, Wire wire) {
   const int64_t floats = (chunk_bytes + BytesOf(wire) - 1) / BytesOf(wire);
   return schedule.fetches_max() * BlockOf(floats, schedule.blocks, 0).size() *
@@ -25,7 +26,7 @@ ScheduledCollective::ScheduledCollective(std::string name, const CollectiveRules
     rules_.chunk_bytes = options.chunk_bytes;
     rules_.whole_bytes = 0;
   }
-  // Chunks are cut at multiples of BlockOf's 16 floats, so that none exceeds its scratch memory.
+  // Chunks are multiples of BlockOf's 16 floats, so that none exceeds its scratch memory.
   rules_.chunk_bytes = (rules_.chunk_bytes + kCutBytes - 1) / kCutBytes * kCutBytes;
   const NodeMap nodes = options_.plan_nodes.empty() ? options_.node_of : options_.plan_nodes;
   schedule_ = rules.scheduler(transport.size(), transport.rank(), nodes);

@@ -1,8 +1,9 @@
-// ScheduledCollective: reductions cut into chunks, each carried out by a schedule, several at a time.
+// ScheduledCollective: a collective that splits reductions into chunks and carries out a schedule
+// for each, several at a time.
 //
 // Chunks begin in the order of Start on every rank and end in any order.  While one chunk is
-// gathered the next is being added, and a chunk's scratch memory stays in the core's cache.  The
-// first chunk of a reduction begins when the reduction before is done here or, with
+// gathered the next is added, and a chunk's scratch memory stays in the core's cache.  The first
+// chunk of a reduction begins when the reduction before is done on this rank or, with
 // CollectiveOptions::overlap, as soon as a lane is free.
 #pragma once
 
@@ -42,7 +43,7 @@ class ScheduledCollective : public Collective {
     int chunks_begun = 0;
     int chunks_left = 0;
   };
-  // A place in which a chunk is worked on.
+  // The state of a chunk being reduced.
   struct Lane {
     ScheduleRun run;
     Buffer scratch;
@@ -64,8 +65,9 @@ class ScheduledCollective : public Collective {
   CollectiveSchedule schedule_;
   CollectiveSchedule small_schedule_;
   std::vector<Lane> lanes_;
-  std::vector<int> free_;  // lanes, the one used last at the end: its scratch is still in cache
-  std::vector<int> busy_;  // lanes, oldest chunk first
+  std::vector<int>
+      free_;  // lanes; the one used last, whose scratch is still in cache, is at the end
+  std::vector<int> busy_;              // lanes, oldest chunk first
   std::vector<Reduction> reductions_;  // from first_ticket_ on
   int64_t first_ticket_ = 0;
   int64_t begin_ticket_ = 0;  // the reduction whose chunks begin next

@@ -1,11 +1,14 @@
-// SharedSegment: memory that processes of one machine and user share (a file in /dev/shm without a name).
+// SharedSegment: memory shared by processes of one user on one machine (an unnamed file in
+// /dev/shm).
 //
-// At first it is addresses only; Reserve puts memory behind a part of it or says that there is none
-// left, so that no later write can fail: one into shared memory that has no room ends the process.
+// At first it has addresses only.  Reserve allocates memory for a part of it, or reports that there
+// is none left.  So no later write can fail; a write to shared memory without room would end the
+// process.
 //
-// The file never has a name (open(2), O_TMPFILE), so that it goes with the last process that has it, however that one
-// ends: nothing is left in /dev/shm, and nothing there has to be cleaned up or can be mistaken for it.  Others reach it
-// by its maker's descriptor, in /proc, where only processes of this user may (proc(5), ptrace access mode).
+// The file never has a name (open(2), O_TMPFILE), so the kernel frees it when the last process that
+// has it ends, for any reason.  Nothing is left in /dev/shm that has to be cleaned up or could be
+// mistaken for another run's.  Other processes open it by its maker's descriptor, in /proc, which
+// only processes of this user may do (proc(5), ptrace access mode).
 #pragma once
 
 #include <sys/types.h>
@@ -19,9 +22,10 @@
 
 namespace dtrain {
 
-// Where another process finds a segment.  The file's own numbers tell it from what has the same descriptor elsewhere.
+// The address of a segment for other processes.  Device and inode tell it from another file with
+// the same pid and descriptor (in another container, for example).
 struct SegmentPlace {
-  int32_t pid = 0;  // the maker's; 0: there is none
+  int32_t pid = 0;  // the maker's process; 0: there is no segment
   int32_t descriptor = -1;
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -31,7 +35,8 @@ struct SegmentPlace {
 class SharedSegment {
  public:
   SharedSegment() = default;
-  // A new one, or another process's.  Both throw Error with the reason.
+  // Create makes a new segment, Open maps that of another process.  Both throw Error with the
+  // reason.
   static SharedSegment Create(size_t bytes);
   static SharedSegment Open(const SegmentPlace& place);
   ~SharedSegment();
@@ -40,10 +45,12 @@ class SharedSegment {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // The maker's: for the others, as long as this lives.
+  // Returns the place for other processes, valid while this segment lives.  Call it only on a
+  // created one.
   SegmentPlace place() const { return place_; }
 
-  // The maker's: memory is there from `begin` to `end` from now on.  "" or the reason why not.
+  // Allocates memory from `begin` to `end`.  Returns "" or the reason of the failure.  Call it only
+  // on a created one.
   std::string Reserve(size_t begin, size_t end);
 
  private:

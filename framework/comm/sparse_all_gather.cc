@@ -49,7 +49,7 @@ void SparseAllGather::BeginKnown(SparseList& all, const std::vector<SparseCount>
   all_ = &all;
   known_ = true;
   stage_ = Stage::kBegin;
-  all.Reserve(rounds_.all());  // before anything is sent from it
+  all.Reserve(rounds_.all());  // the memory must not move once entries are being sent
 }
 
 bool SparseAllGather::Advance() {
@@ -79,8 +79,8 @@ void SparseAllGather::BeginRound() {
   messages_.SendEntries(rounds_.to(), all_->entries().Part(0, rounds_.given()));
 }
 
-// Growing must not wait for what is being sent from the old memory: the rank that receives it may be
-// waiting for the same reason.
+// The list must not wait for sends from its old memory before it grows, since the receiving rank
+// may be waiting for the same reason.  So the old memory is kept.
 void SparseAllGather::ReceiveEntries() {
   const int64_t begin = all_->size();
   const int64_t count = rounds_.got();

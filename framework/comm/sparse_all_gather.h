@@ -1,14 +1,17 @@
-// SparseAllGather: every rank gets every rank's entries; any number of ranks.
+// SparseAllGather: every rank gets every rank's entries, for any number of ranks.
 //
-// Bruck's schedule: before a round this rank has the entries of itself and the ranks behind it; it
-// sends all of them that far back and gets as many from that far ahead, so their number doubles and
-// ceil(log2 P) rounds do.  What a rank receives is the others' entries once, as little as any schedule
-// may: a ring's bytes, with log P start-ups in place of P - 1, and sparse messages are small.  The
-// cost is that, with several ranks on a node, its NIC carries what all of them need, where a ring
-// would bring it in once.  (Bruck et al., "Efficient algorithms for all-to-all communications in
-// multiport message-passing systems", IEEE TPDS 1997, section 3: concatenation.)
+// It uses Bruck's schedule.  Before a round, this rank has the entries of `have` ranks: its own and
+// those of the ranks after it.  It sends them to the rank `have` places before it and receives as
+// many from the rank `have` places after it.  So their number doubles, and ceil(log2 P) rounds are
+// enough.  A rank receives the others' entries once, which is the minimum of any schedule.  It
+// sends as many bytes as a ring, with log P start-ups instead of P - 1, which matters because
+// sparse messages are small.  The drawback is that, with several ranks on a node, the NIC receives
+// the entries for each of them, while a ring would receive them once.  (Bruck et al., "Efficient
+// algorithms for all-to-all communications in multiport message-passing systems", IEEE TPDS 1997,
+// section 3: concatenation.)
 //
-// Where sizes are not known each round's counts travel just ahead of its entries, at no start-up more.
+// If sizes are not known, each round's counts are sent just before its entries, which costs no
+// additional start-up.
 #pragma once
 
 #include <algorithm>
@@ -19,22 +22,22 @@
 
 namespace dtrain {
 
-// SparseRounds: the schedule, and the counts that it carries.
+// SparseRounds: the rounds of the schedule, and the counts of entries.
 //
 //   for (rounds.Begin(mine); !rounds.complete(); rounds.Next()) {
 //     rounds.SwapCounts(messages);
-//     // and, what they are the counts of: given() go to to(), then got() come from from()
+//     // then send given() entries to to(), and receive got() entries from from()
 //   }
 class SparseRounds {
  public:
   explicit SparseRounds(const SparseLink& link);
 
   void Begin(SparseCount mine);
-  // Where the counts are known, by rank: SwapCounts is not needed.
+  // Begins with known counts, by rank.  SwapCounts is then not needed.
   void BeginKnown(const std::vector<SparseCount>& counts);
   bool complete() const { return have_ == link_->size(); }
 
-  // Of this round.
+  // Values of the current round.
   Rank to() const { return link_->Around(-have_); }
   Rank from() const { return link_->Around(have_); }
   void SwapCounts(SparseMessages& messages);
@@ -50,21 +53,21 @@ class SparseRounds {
   int64_t Sum(int first, int count) const;
 
   const SparseLink* link_;
-  std::vector<SparseCount> counts_;  // from this rank around
-  int have_ = 0;                     // ranks, this one and those behind it
+  std::vector<SparseCount> counts_;  // by distance from this rank
+  int have_ = 0;                     // number of ranks whose entries are here
 };
 
 class SparseAllGather {
  public:
   explicit SparseAllGather(SparseLink& link);
 
-  // `all` holds this rank's entries and gets the others' behind them.
+  // `all` has this rank's entries; the others' are appended to it.
   void Begin(SparseList& all);
-  // The same, where the counts are known, by rank; this rank's is all.size().
+  // The same with known counts, by rank.  This rank's count is all.size().
   void BeginKnown(SparseList& all, const std::vector<SparseCount>& counts);
-  // As far as it can; true when all is there.
+  // Advances as far as possible.  Returns true when all entries have arrived.
   bool Advance();
-  // Then: by rank, in `all`.
+  // Sets `parts` to the entries in `all`, by rank.  Call it after Advance has returned true.
   void Parts(std::vector<SparseEntries>& parts) const;
 
  private:
@@ -79,10 +82,10 @@ class SparseAllGather {
   SparseList* all_ = nullptr;
   bool known_ = false;
   Stage stage_ = Stage::kDone;
-  std::vector<SparseList> outgrown_;  // may still be being sent from
+  std::vector<SparseList> outgrown_;  // old memory of `all`, from which entries may still be sent
 };
 
-// CountGather: the counts alone.
+// CountGather: gathers only the counts.
 class CountGather {
  public:
   explicit CountGather(SparseLink& link);

@@ -24,7 +24,7 @@ void KthLargest::Count(std::span<const float> values) {
   const int shift = 8 * (kDigits - 1 - digit_);
   for (const float value : values) {
     const uint32_t bits = Magnitude(value);
-    // In 64 bits: the first digit has nothing above it to agree with.
+    // 64 bits are needed for the shift by 32 at the first digit, which has no bits above it.
     if (((uint64_t{bits} ^ bits_) >> (shift + 8)) == 0) ++counts_[(bits >> shift) & 0xff];
   }
 }
@@ -120,7 +120,7 @@ void RegionSum::Begin(const std::vector<SparseEntries>& terms, Range region, Spa
   SkipEmpty();
 }
 
-// To the first position that any term has next; beyond all where there is none.
+// Moves the window to the smallest next position of any term, or to the maximum if there is none.
 void RegionSum::SkipEmpty() {
   window_ = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i < terms_->size(); ++i) {
@@ -213,7 +213,7 @@ bool Difference::Advance(SparseLink& link) {
       next_ += at <= taken ? 1 : 0;
       next_of_part_ += at >= taken ? 1 : 0;
     }
-    link.budget += steps * kEntryBytes;  // not taken
+    link.budget += steps * kEntryBytes;  // returns the part of the grant that was not used
     if (next_of_part_ < part.size()) continue;
     next_of_part_ = 0;
     ++part_;

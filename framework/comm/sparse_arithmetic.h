@@ -1,6 +1,6 @@
-// What sparse sums compute, a little at a time: each Begin sets a task, and Advance does as much of it
-// as the link's budget grants, and is true when it is done.  What is read and written stays in place
-// until then.
+// The arithmetic of sparse sums, done a little at a time.  Begin sets a task.  Advance does as much
+// of it as the link's budget grants, and returns true when it is done.  The memory that is read and
+// written must not move until then.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace dtrain {
 
-// KthLargest: the k-th largest magnitude of values that may lie on several ranks.  A radix selection,
-// from the top, by digits of eight bits: it is counted how many of the values that agree with the
-// digits found so far have which next one.  (LargestSelection in compress/largest.h does the same with
-// values at hand, in fewer looks: its digits have up to 2048 values.  Here the counts of each digit
-// travel from rank to rank.)
+// KthLargest: the k-th largest magnitude of values that may be on several ranks.  It is a radix
+// selection by digits of eight bits, from the top: of the values that agree with the digits found
+// so far, it counts how many have each value of the next digit.  (LargestSelection in
+// compress/largest.h does the same with values on one rank, in fewer passes, since its digits have
+// up to 2048 values.  Here the counts of each digit are summed over the ranks.)
 //
 //   for (int i = 0; i < KthLargest::kDigits; ++i) {
 //     for (each part of the values) Count(part);   // and the counts of all ranks are summed
@@ -34,9 +34,10 @@ class KthLargest {
   std::vector<int64_t>& counts() { return counts_; }  // of the next digit
   void Next();
 
-  // The k-th largest magnitude (core/magnitude.h); 0 where there are fewer than k, for k = 0 above all numbers.
+  // Returns the k-th largest magnitude (core/magnitude.h); 0 if there are fewer than k values, and
+  // more than any number if k = 0.
   uint32_t bits() const { return bits_; }
-  // Of those with just these bits, how many belong to the k largest.
+  // Returns how many of the values with exactly these bits belong to the k largest.
   int64_t equals() const { return left_; }
 
  private:
@@ -46,7 +47,7 @@ class KthLargest {
   uint32_t bits_ = 0;
 };
 
-// MergeSum: `to` = a + b; where both have a position, a's value comes first.
+// MergeSum: `to` = a + b.  At positions that both have, a's value is the first operand.
 class MergeSum {
  public:
   void Begin(SparseEntries a, SparseEntries b, SparseList& to);
@@ -58,8 +59,8 @@ class MergeSum {
   int64_t next_a_ = 0, next_b_ = 0;
 };
 
-// LargestCut: the k entries of the largest magnitudes (of equal ones those at the lowest places) go to
-// `kept`, the others to `dropped`.
+// LargestCut: puts the k entries of largest magnitude (of equal ones those at the lowest positions)
+// into `kept`, and the others into `dropped`.
 class LargestCut {
  public:
   void Begin(SparseEntries from, int64_t k, SparseList& kept, SparseList& dropped);
@@ -75,33 +76,34 @@ class LargestCut {
   KthLargest largest_;
   int digit_ = 0;
   int64_t next_ = 0;
-  int64_t equals_ = 0;  // still to be kept
+  int64_t equals_ = 0;  // entries equal to the k-th that are still to be kept
 };
 
 // RegionSum: `to` = the sum of `terms`, all within `region`, added in their order.
 //
-// Goes through the region in windows, in which the sums lie densely and a bitmap tells where any are.
+// It goes through the region in windows.  A window has dense sums, and a bitmap of the positions
+// that have one.
 class RegionSum {
  public:
   void Begin(const std::vector<SparseEntries>& terms, Range region, SparseList& to);
   bool Advance(SparseLink& link);
 
  private:
-  static constexpr int kWindow = 1 << 14;  // positions: their sums stay in the nearest cache
+  static constexpr int kWindow = 1 << 14;  // positions; their sums fit into the L1 cache
 
   void SkipEmpty();
   int64_t AddWindow();
   void EmptyWindow();
 
   const std::vector<SparseEntries>* terms_ = nullptr;
-  std::vector<int64_t> next_;  // entry of each term
+  std::vector<int64_t> next_;  // next entry of each term
   SparseList* to_ = nullptr;
-  int64_t window_ = 0;  // its first position
+  int64_t window_ = 0;  // first position of the window
   std::vector<float> sums_ = std::vector<float>(kWindow);
   std::vector<uint64_t> touched_ = std::vector<uint64_t>(kWindow / 64);
 };
 
-// ThresholdCut: entries with magnitude bits of at least `least` go to `kept`.
+// ThresholdCut: puts the entries with magnitude bits of at least `least` into `kept`.
 class ThresholdCut {
  public:
   void Begin(SparseEntries from, uint32_t least, SparseList& kept);
@@ -114,8 +116,8 @@ class ThresholdCut {
   int64_t next_ = 0;
 };
 
-// Difference: the entries of `mine` at positions that none of `parts` has go to `to`.  The parts ascend,
-// one behind the other.
+// Difference: puts the entries of `mine` at positions that are in none of `parts` into `to`.  The
+// positions of all parts, one after the other, are ascending.
 class Difference {
  public:
   void Begin(SparseEntries mine, const std::vector<SparseEntries>& parts, SparseList& to);

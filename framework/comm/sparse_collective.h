@@ -1,22 +1,24 @@
-// SparseCollective: sums selections of entries of all ranks.
+// SparseCollective: sparse all-reduce.  It sums the entries that all ranks have selected.
 //
-//   gather   everybody gets everybody's selection: 2 k (P-1) words received a rank
-//   gtopk    the k largest sums, by a binomial tree: up to 2 k log2 P words, and as many sent
-//   oktopk   the sums above a common threshold, each made by the owner of its region: below 6 k (P-1)/P words
+//   gather   every rank gets every rank's selection: 2 k (P-1) words received per rank
+//   gtopk    the k largest sums, by a binomial tree: up to 2 k log2 P words received, as many sent
+//   oktopk   the sums above a common threshold, each made by the owner of its region: below
+//            6 k (P-1)/P words
 //
 // (Shi et al., "A distributed synchronous SGD algorithm with global top-k sparsification", ICDCS 2019;
 // Li and Hoefler, "Near-optimal sparse allreduce for distributed deep learning", PPoPP 2022.)
 //
-// Sums may be started while others are in flight; they are carried out one after the other, in the
-// order of Start, which is the same at all ranks.  The caller polls; nothing blocks.  A transport has
-// one stream of messages for them (Tag::kSparse), so two objects over one transport are used in turn;
-// dense collectives have streams of their own and may be in flight at the same time.
+// Sums may be started while others are in flight.  They are carried out one after the other, in the
+// order of Start, which is the same on all ranks.  The caller polls; no call blocks.  A transport
+// has one stream of messages for them (Tag::kSparse), so two objects over one transport must not be
+// in use at the same time.  Dense collectives have streams of their own and may be in flight
+// meanwhile.
 //
-// Nothing that was selected is lost: over all ranks, what was given = the sum + what was returned, but
-// for the rounding of the additions that were made.
+// No selected entry is lost: summed over all ranks, the input equals the sum plus the returned
+// entries, except for the rounding of additions.
 //
-// Ghosts (sizes without numbers): spans with null data and a size.  A simulated collective looks at the
-// sizes only and answers with such spans; the ones of this folder need the numbers.
+// Ghosts are sizes without numbers: spans with null data and a size.  A simulated collective uses
+// only the sizes and returns such spans; the collectives of this folder need the numbers.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +33,8 @@
 
 namespace dtrain {
 
-// Entries of a vector of n floats: positions ascending, each once, counted from the vector's begin; as
-// many values.
+// Entries of a vector of n floats.  Positions are relative to the vector's begin, ascending and
+// distinct; there are as many values.
 struct SparseEntries {
   std::span<const int32_t> positions;
   std::span<const float> values;
@@ -51,51 +53,54 @@ class SparseCollective {
   virtual ~SparseCollective() = default;
   virtual std::string name() const = 0;
 
-  // Begins summing this rank's selection out of unit `unit`, which has n floats (n < 2^31).  Units are
-  // buckets, counted from 0: the same ones at all ranks and from step to step, with the same n (with another one it begins anew); state
-  // that lives longer than a sum is kept for each.  `k`: how many entries were asked for, the same at
-  // all ranks; the selection may have more or fewer, or none.  Returns a ticket, counting from 0.
-  // What `mine` points to is the collective's until Release(ticket).
+  // Starts the sum of the entries that all ranks selected from unit `unit`, which has n floats (n <
+  // 2^31).  Units are buckets, numbered from 0.  They are the same on all ranks and in every step,
+  // and have a state that is kept from sum to sum; a unit with another n than before begins with a
+  // new state.  `k`: the number of entries asked for, the same on all ranks; a selection may have
+  // more or fewer, or none.  Returns a ticket; tickets count from 0.  The memory of `mine` belongs
+  // to the collective until Release(ticket).
   virtual int64_t Start(int unit, int64_t n, int64_t k, SparseEntries mine) = 0;
 
-  // Moves the sum in flight along a little (at most about 1 MB of arithmetic); true when something
-  // moved.
+  // Advances the sum in flight a little (at most about 1 MB of arithmetic).  Returns true if
+  // anything moved.
   virtual bool Progress() = 0;
   virtual bool Done(int64_t ticket) const = 0;
-  virtual bool Idle() const = 0;  // all that were started are done
+  virtual bool Idle() const = 0;  // true if all started sums are done
 
   struct Sum {
-    // Added one after the other to zeros, in this order, they make the sum; the same bits at all
-    // ranks.  gather: a part for each rank, in rank order.  gtopk: one part.  oktopk: a part for each
-    // rank, ascending and without common positions.
+    // The sum is made by adding the parts to zeros, in this order; the bits are the same on all
+    // ranks.  gather: a part for each rank, in rank order.  gtopk: one part.  oktopk: a part for
+    // each rank, ascending and without common positions.
     std::vector<SparseEntries> parts;
-    // To be added to this rank's residual.  gather: nothing.  oktopk: those of `mine` whose positions
-    // are not in the sum, as they were.  gtopk: what this rank dropped on the way, be it its own, that
-    // of ranks behind it in the tree, or the sum of several; any positions.
+    // Entries to be added to this rank's residual.  gather: none.  oktopk: the entries of `mine`
+    // whose positions are not in the sum, unchanged.  gtopk: the entries that this rank dropped,
+    // which may be its own, those of ranks below it in the tree, or sums of several, at any
+    // positions.
     SparseEntries returned;
   };
-  // Once done, until Release.
+  // Returns the sum; valid when Done, until Release.
   virtual const Sum& Of(int64_t ticket) const = 0;
-  // In any order; the memory serves later sums.
+  // Releases a sum, in any order.  The memory is used for later sums.
   virtual void Release(int64_t ticket) = 0;
 
   virtual Collective::Traffic traffic() const = 0;
-  // Of the bytes received, those for what is renewed once in many calls and is no part of the
-  // method's volume: oktopk's exact thresholds.
+  // Returns the part of the bytes received that is for oktopk's exact thresholds.  They are
+  // computed once in many calls and are not part of the method's published volume.
   virtual int64_t periodic_bytes_received() const { return 0; }
 
-  // What lives from sum to sum: thresholds, regions, counts of calls.  When Idle.  The same at all
-  // ranks; of use to as many ranks only (CheckpointError).
+  // Visits the state that is kept from sum to sum: thresholds, regions, counts of calls.  Call it
+  // only when Idle.  The state is the same on all ranks; loading it with another number of ranks
+  // throws CheckpointError.
   virtual void Visit(StateVisitor&) {}
 };
 
-// name: "gather", "gtopk", "oktopk".  Of the options, chunk_bytes means nothing here.
+// `name`: "gather", "gtopk" or "oktopk".  The option chunk_bytes is ignored.
 std::unique_ptr<SparseCollective> MakeSparseCollective(const std::string& name,
                                                        Transport& transport,
                                                        const CollectiveOptions& options = {});
 std::vector<std::string> SparseCollectiveNames();
 
-// Which there are; each registers itself by a line of DTRAIN_SPARSE_COLLECTIVE.
+// The registry of sparse collectives.  Each registers itself with DTRAIN_SPARSE_COLLECTIVE.
 using SparseCollectiveMaker =
     std::unique_ptr<SparseCollective> (*)(Transport& transport, const CollectiveOptions& options);
 struct SparseCollectiveEntry {
@@ -104,7 +109,7 @@ struct SparseCollectiveEntry {
 };
 using SparseCollectiveRegistry = Registry<SparseCollectiveEntry>;
 
-// Polls and backs off until the sum is done.
+// Polls, with Backoff, until the sum is done.
 void WaitFor(SparseCollective& collective, int64_t ticket);
 
 }  // namespace dtrain

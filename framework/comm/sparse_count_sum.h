@@ -1,7 +1,8 @@
-// CountSum: the sums of a few whole numbers over all ranks, on every rank, in O(log P) messages.
+// CountSum: all-reduce of a few integers, in O(log P) messages per rank.
 //
-// Recursive doubling; ranks from the largest power of two on hand theirs to a rank below it first and
-// get the sums back.  Whole numbers: every rank has the same sums, whatever the order.
+// It uses recursive doubling.  Ranks at or above the largest power of two send theirs to a rank
+// below it first and get the sums back.  Sums of integers do not depend on the order, so every rank
+// has the same.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ class CountSum {
  public:
   explicit CountSum(SparseLink& link);
 
-  // As many numbers at all ranks.  Their sums take their place.
+  // Starts the sums, which replace `numbers`.  All ranks have the same number of them.
   void Begin(std::vector<int64_t>& numbers);
-  bool Advance();  // true also where nothing was begun
+  bool Advance();  // returns true when done, or if nothing was begun
 
  private:
   enum class Arriving { kNothing, kTerms, kSums };

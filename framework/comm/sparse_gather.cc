@@ -1,4 +1,4 @@
-// The sparse collective "gather": everybody gets everybody's selection, and adds by itself.
+// The sparse collective "gather": every rank gets every rank's selection, and adds them itself.
 #include "framework/comm/sparse_all_gather.h"
 #include "framework/comm/sparse_queue.h"
 

@@ -1,12 +1,12 @@
 // The sparse collective "gtopk": a global selection of the k largest sums, by a binomial tree.
 //
-// On the way to the root each rank adds what its children give to its own and keeps the k largest; the
-// root's are the result, which goes down the same tree.  Published gTop-k puts back, at each worker,
-// the entries it had sent that are not in the result, and loses what was dropped in the middle of the
-// tree for a position that came back in by another branch.  Here whoever drops an entry keeps it in its
-// own residual, be it the sum of several: each entry is in the result or was dropped in one place, so
-// nothing is lost and no second message is needed to say what was.  The cost is that residuals
-// wander towards the root.
+// On the way to the root each rank adds the entries of its children to its own and keeps the k
+// largest.  Those of the root are the result, which is sent down the same tree.  In the published
+// gTop-k each worker puts back the entries that it had sent and that are not in the result.  That
+// loses an entry that was dropped in the middle of the tree if its position is in the result by
+// another branch.  Here the rank that drops an entry, or a sum of several, keeps it in its own
+// residual.  Each entry is in the result or was dropped in one place, so nothing is lost, and no
+// second message is needed.  The drawback is that residuals move towards the root.
 #include "framework/comm/sparse_arithmetic.h"
 #include "framework/comm/sparse_queue.h"
 #include "framework/comm/sparse_tree.h"
@@ -36,7 +36,7 @@ class GTopK : public SparseQueue {
   }
 
  private:
-  // Before anything is sent: no message has more than k entries.
+  // The own selection is cut before it is sent, so no message has more than k entries.
   void PlanCutOfOwn() {
     Do([this] { cut_.Begin(call().mine, call().k, set_, call().returned); });
     Until([this] { return cut_.Advance(link()); });
@@ -81,8 +81,8 @@ class GTopK : public SparseQueue {
   SparseCount leaving_count_ = 0;
   LargestCut cut_;
   MergeSum merge_;
-  SparseList set_;       // the k largest of this rank's part of the tree, so far
-  SparseList arriving_;  // a child's, then the result
+  SparseList set_;       // the k largest of this rank's subtree so far
+  SparseList arriving_;  // entries of a child, later the result
   SparseList merged_;
   SparseList dropped_;
 };

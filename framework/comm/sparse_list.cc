@@ -11,7 +11,8 @@ constexpr int64_t kLeastRoom = 64;
 
 }  // namespace
 
-// A half more than before at least, so that what grows entry by entry does not move each time.
+// The capacity grows by at least a half, so that a list that grows entry by entry is not moved each
+// time.
 void SparseList::Reserve(int64_t capacity) {
   if (capacity <= capacity_) return;
   SparseList larger;

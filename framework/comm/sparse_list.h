@@ -1,5 +1,5 @@
-// SparseList: entries in memory of its own, which grows and does not shrink; and SparseShelf, memory
-// for entries of which nobody knows beforehand how many there will be.
+// SparseList: a list of entries in memory of its own, which grows and does not shrink.
+// SparseShelf: memory for several lists of entries whose total size is not known beforehand.
 #pragma once
 
 #include <cstdint>
@@ -35,21 +35,21 @@ class SparseList {
     return {{positions_.get(), count}, {values_.get(), count}};
   }
 
-  // Room for so many entries in all.  Those that are there may move.
+  // Makes room for `capacity` entries in all.  Existing entries may move.
   void Reserve(int64_t capacity);
-  // New entries are unspecified.
+  // Sets the number of entries.  New ones have unspecified values.
   void Resize(int64_t size) {
     Reserve(size);
     size_ = size;
   }
   void Clear() { size_ = 0; }
-  // There is room.
+  // Appends an entry.  There must be room for it.
   void Add(int32_t position, float value) {
     positions_[size_] = position;
     values_[size_++] = value;
   }
   void Append(SparseEntries entries);
-  // Over those that are there.
+  // Overwrites existing entries from `begin` on.
   void Write(int64_t begin, SparseEntries entries);
 
  private:
@@ -70,9 +70,9 @@ class SparseShelf {
     }
   };
 
-  // Stays where it is until Clear.
+  // Returns memory for `size` entries, which does not move until Clear.
   Place Take(int64_t size);
-  // What did not fit into one block will next time.
+  // Frees all places.  The memory becomes one block that has room for as much as was taken.
   void Clear();
 
  private:

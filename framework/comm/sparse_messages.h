@@ -1,5 +1,5 @@
-// What the parts of a sparse collective share on one rank: its way to the others (SparseLink), and the
-// messages of one of its moves (SparseMessages).
+// SparseLink: the transport, and the counts, that all parts of a sparse collective share on one
+// rank.  SparseMessages: the messages of one move of such a part.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@
 
 namespace dtrain {
 
-// Entries are counted with one word on the wire.
+// A count of entries, as it is sent: one word.
 using SparseCount = int32_t;
 
 struct SparseLink {
   Transport& transport;
-  std::vector<int> node_of;  // of each rank; empty where nodes are not known
+  std::vector<int> node_of;  // the node of each rank; empty if nodes are unknown
 
   Collective::Traffic traffic = {};
-  int64_t events = 0;  // that have moved something, so far
-  int64_t budget = 0;  // bytes of arithmetic that may be done before the network is looked at
+  int64_t events = 0;  // number of events so far that moved something
+  int64_t budget = 0;  // bytes of arithmetic that may be done before the network is polled
 
   int size() const { return transport.size(); }
   Rank rank() const { return transport.rank(); }
-  // The rank `steps` further around.
+  // Returns the rank `steps` places after this one, modulo the number of ranks.
   Rank Around(int steps) const { return (rank() + steps % size() + size()) % size(); }
 
-  // How many entries, of `left`, may be worked on now; they are taken off the budget.
+  // Returns how many of `left` entries may be processed now, and subtracts them from the budget.
   int64_t Grant(int64_t left, int64_t bytes_each);
 };
 
-// Messages posted together.  All have one tag: between two ranks they come in the order in which they
-// were posted, whatever part of whichever sum they belong to.
+// Messages that are posted together.  All have the same tag, so messages between two ranks arrive
+// in the order in which they were posted, in whatever part of whichever sum.
 class SparseMessages {
  public:
   explicit SparseMessages(SparseLink& link) : link_(&link) {}
 
-  // Nothing is sent, or awaited, for nothing.
+  // Empty spans are neither sent nor awaited.
   template <class Word>
   void Send(Rank to, std::span<const Word> words) {
     SendBytes(to, std::as_bytes(words));
@@ -47,10 +47,10 @@ class SparseMessages {
   void Receive(Rank from, std::span<Word> words) {
     ReceiveBytes(from, std::as_writable_bytes(words));
   }
-  // `count` stays in place until it is through.
+  // `count` must not move until the message is complete.
   void SendCount(Rank to, const SparseCount& count) { Send(to, std::span(&count, 1)); }
   void ReceiveCount(Rank from, SparseCount& count) { Receive(from, std::span(&count, 1)); }
-  // Positions, then values.
+  // Entries are sent as positions, then values.
   void SendEntries(Rank to, SparseEntries entries) {
     Send(to, entries.positions);
     Send(to, entries.values);

@@ -11,7 +11,7 @@ namespace {
 
 size_t Index(int64_t i) { return static_cast<size_t>(i); }
 
-// How many come before each rank's, and in all behind the last.
+// Returns the number of entries before each rank's, and at the end the number of all.
 std::vector<int64_t> BeginsOf(const std::vector<SparseCount>& counts) {
   std::vector<int64_t> begins(counts.size() + 1, 0);
   for (size_t i = 0; i < counts.size(); ++i) begins[i + 1] = begins[i] + counts[i];
@@ -102,15 +102,15 @@ void OkTopK::PlanGather() {
 
 void OkTopK::BeginUnit() {
   Unit& unit = this->unit();
-  // After a resume with other buckets: what was known of this unit was of another one.
+  // After a resume with other buckets, the saved state belongs to another unit.
   if (unit.n != call().n) unit = {.n = call().n};
-  // With one rank there is nothing to choose from.
+  // With one rank all entries are kept, without a threshold.
   threshold_is_due_ =
       link().size() > 1 && (unit.calls % kThresholdPeriod == 0 || unit.k != call().k);
   unit.k = call().k;
 }
 
-// A rank with a selection says where it would cut, so that its own entries are spread evenly.
+// Each rank with selected entries votes for the boundaries that would split its own entries evenly.
 void OkTopK::Vote() {
   const int64_t count = call().mine.size();
   votes_.assign(Index(link().size()), 0);
@@ -154,8 +154,9 @@ bool OkTopK::CountSums() {
   return counted_ == sums_.size();
 }
 
-// What this rank brings into the gather goes to `global`: what it has kept or, where owners have very
-// different numbers, its share of what all have kept, in the order of positions.
+// Puts this rank's part of the final all-gather into `global`: the entries that it kept or, if
+// owners have very different numbers of them, its share of all kept entries in the order of
+// positions.
 void OkTopK::Balance() {
   const int ranks = link().size();
   for (Rank rank = 0; rank < ranks; ++rank) counts_[Index(rank)] = count_gather_.Of(rank);
@@ -171,12 +172,12 @@ void OkTopK::Balance() {
   MoveShares(begins);
 }
 
-// Of all that the owners have kept, which ones a rank has after balancing.
+// Returns the entries, of all kept ones, that `rank` has after balancing.
 Range OkTopK::ShareOf(Rank rank, const std::vector<int64_t>& begins) const {
   return SplitEvenly({0, begins.back()}, link().size(), rank);
 }
 
-// `begins`: of what each owner has kept, among all.
+// `begins`: the index of each owner's first kept entry, among all kept entries.
 void OkTopK::MoveShares(const std::vector<int64_t>& begins) {
   const Rank own = link().rank();
   const auto kept_by = [&begins](Rank rank) {

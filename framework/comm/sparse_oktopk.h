@@ -1,23 +1,31 @@
-// The sparse collective "oktopk": Ok-Topk's sparse all-reduce (Li and Hoefler, PPoPP 2022, section 3).
+// The sparse collective "oktopk": Ok-Topk's sparse all-reduce (Li and Hoefler, PPoPP 2022, section
+// 3).
 //
-// The vector is cut into regions, one for each rank, so that each holds about as many selected entries.
-// Everyone sends its entries to the owners of their regions, who add them in rank order; the sums whose
-// magnitude reaches a threshold that is the same everywhere are gathered.  Regions are cut anew every
-// kRegionPeriod calls of a unit, the threshold is the exact k-th largest sum every kThresholdPeriod
-// calls, or when k changes, and is kept in between.  With one rank everything selected is kept.
+// The vector is split into regions, one for each rank, that have about equal numbers of selected
+// entries.  Every rank sends its entries to the owners of their regions, which add them in rank
+// order.  The sums whose magnitude reaches a common threshold are gathered.  Regions are computed
+// anew every kRegionPeriod calls of a unit.  The threshold is the exact k-th largest sum every
+// kThresholdPeriod calls, or when k changes, and is kept in between.  With one rank all selected
+// entries are kept.
 //
-// What differs from the paper, and what it changes:
-// - There is no local threshold that is reused and drifts (times 1.03, over 1.012): what a worker brings
-//   is what its compressor has selected anew.  So any compressor can be summed, each brings about k entries
-//   in every step, and a selection costs its own passes each time.
-// - The k-th largest sum is found by counting (KthLargest), 4 sums of 256 counts, where the authors gather
-//   all sums at every rank, which grows with k P: the same threshold.
-// - Owners add when all has arrived, in rank order, where the authors add what comes first: the sum is
-//   canonical.
-// - Boundaries are the mean over those ranks that have selected anything: the others have no wish.
-// - Where owners have kept very different numbers, all that was kept is dealt out evenly by position, where
-//   the paper moves entries to neighbours.  One exchange, and every rank knows from the counts what goes
-//   where; an entry may go further.
+// Differences from the paper, and their effects:
+// - There is no local threshold that is reused and adapted (times 1.03, divided by 1.012).  A
+//   worker sends
+//   what its compressor has selected in this step.  So any compressor can be used and selects about
+//   k
+//   entries in every step, but each selection costs its own passes over the vector.
+// - The k-th largest sum is found by counting (KthLargest), with 4 sums of 256 counts.  The authors
+//   gather
+//   all sums on every rank, which grows with k P.  The threshold is the same.
+// - Owners add in rank order, when all entries have arrived, so the sum is canonical.  The authors
+//   add
+//   entries in the order of arrival.
+// - Region boundaries are the mean over the ranks that have selected any entries.
+// - If owners have kept very different numbers of entries, all kept entries are distributed evenly
+//   by
+//   position, while the paper moves entries to neighbours.  It takes one exchange, which every rank
+//   can
+//   derive from the counts, but an entry may be sent farther.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +45,7 @@ class OkTopK : public SparseQueue {
   ~OkTopK() override { GiveUp(); }
   static constexpr int64_t kRegionPeriod = 64;
   static constexpr int64_t kThresholdPeriod = 32;
-  // Entries move to other ranks when the most that one owner has are more than so many times the mean.
+  // Entries are redistributed if an owner has more than kUneven times the mean number of entries.
   static constexpr int64_t kUneven = 4;
 
   OkTopK(Transport& transport, const CollectiveOptions& options);
@@ -80,13 +88,13 @@ class OkTopK : public SparseQueue {
   SparseSplit split_;
   std::vector<SparseEntries> to_owners_;
   RegionSum region_sum_;
-  SparseList sums_;  // of this rank's region
+  SparseList sums_;  // the sums of this rank's region
   KthLargest largest_;
   int64_t counted_ = 0;
   ThresholdCut threshold_cut_;
-  SparseList kept_;  // of sums_
+  SparseList kept_;  // the entries of sums_ above the threshold
   CountGather count_gather_;
-  std::vector<SparseCount> counts_;  // in the gather, by rank
+  std::vector<SparseCount> counts_;  // entries of each rank in the final all-gather
   SparseMessages messages_;
   SparseAllGather gather_;
   Difference difference_;

@@ -14,7 +14,7 @@ SparseQueue::~SparseQueue() { GiveUp(); }
 void SparseQueue::GiveUp() {
   if (Idle()) return;
   link_.transport.Withdraw();
-  front_ = next_ticket();  // once is enough
+  front_ = next_ticket();  // makes Idle true, so that a second call does nothing
 }
 
 void SparseQueue::Do(std::function<void()> step) {

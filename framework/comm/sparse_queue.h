@@ -1,8 +1,8 @@
-// SparseQueue: a sparse collective as a list of steps, which the sum at the front of the queue goes
-// through while the others wait.
+// SparseQueue: base of the sparse collectives.  A collective is a list of steps, which the sum at
+// the front of the queue runs through while the others wait.
 //
-// A collective's constructor lists its steps: Do is done once, Until again and again until it says
-// that it is through.  Neither waits.
+// The constructor of a collective lists its steps.  A Do step is called once, an Until step
+// repeatedly until it returns true.  No step blocks.
 //
 //   Do([this] { merge_.Begin(...); });
 //   Until([this] { return merge_.Advance(link()); });
@@ -35,25 +35,25 @@ class SparseQueue : public SparseCollective {
   Collective::Traffic traffic() const override { return link_.traffic; }
 
  protected:
-  // Nobody reads or writes any more what messages in flight refer to.  The destructors of those that
-  // keep such memory of their own begin with it; the queue's own comes too late for that.
+  // Withdraws messages in flight, so that their memory may be freed.  A subclass that has such
+  // memory calls it first in its destructor, since the destructor of SparseQueue runs too late.
   void GiveUp();
 
-  // One sum, and the memory of its result.  Used again for another after Release.
+  // One sum, and the memory of its result, which is used for another sum after Release.
   struct Call {
     int unit = 0;
     int64_t n = 0;
     int64_t k = 0;
     SparseEntries mine;
-    SparseList global;    // what sum.parts point to
-    SparseList returned;  // what sum.returned points to, when the steps are through
+    SparseList global;    // memory of sum.parts
+    SparseList returned;  // memory of sum.returned, which is set after the last step
     Sum sum;
   };
 
   void Do(std::function<void()> step);
   void Until(std::function<bool()> step) { steps_.push_back(std::move(step)); }
 
-  // The sum that the steps are about.
+  // The sum that the steps are working on.
   Call& call() { return *calls_[static_cast<size_t>(front_ - first_ticket_)]; }
   SparseLink& link() { return link_; }
   const SparseLink& link() const { return link_; }
@@ -64,11 +64,11 @@ class SparseQueue : public SparseCollective {
   std::string name_;
   SparseLink link_;
   std::vector<std::function<bool()>> steps_;
-  size_t step_ = 0;                            // of the sum at the front
+  size_t step_ = 0;                            // current step of the sum at the front
   std::deque<std::unique_ptr<Call>> calls_;    // from first_ticket_ on; null once released
-  std::vector<std::unique_ptr<Call>> spares_;  // their memory
+  std::vector<std::unique_ptr<Call>> spares_;  // released ones, for reuse
   int64_t first_ticket_ = 0;
-  int64_t front_ = 0;  // the sum in flight
+  int64_t front_ = 0;  // ticket of the sum in flight
 };
 
 }  // namespace dtrain

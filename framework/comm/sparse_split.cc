@@ -35,7 +35,7 @@ void SparseSplit::BeginStep(Lane& lane) {
   lane.messages.ReceiveCount(link_->Around(-lane.step), lane.arriving);
 }
 
-// True when the step is over.
+// Returns true when the step is over.
 bool SparseSplit::AdvanceStep(Lane& lane) {
   if (!lane.messages.Arrived()) return false;
   if (!lane.counted) {

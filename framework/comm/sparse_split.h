@@ -1,7 +1,7 @@
-// SparseSplit: every rank sends each other rank a part of its entries.
+// SparseSplit: every rank sends each other rank a part of its entries (all-to-all).
 //
-// Rank r sends to r+1, r+2, ..., so that no rank is everybody's first, and has a few under way at a
-// time.  A part's count travels just ahead of it.
+// Rank r sends to r+1, r+2, ..., so that not all ranks send to the same one first, and has up to
+// kUnderWay exchanges in flight.  A part's count is sent just before the part.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ class SparseSplit {
 
   explicit SparseSplit(SparseLink& link);
 
-  // `parts`: what each rank gets of this one's, itself included.  Stays in place until all is done.
+  // `parts`: the entries for each rank, this one included.  They must not move until all is done.
   void Begin(const std::vector<SparseEntries>& parts);
   bool Advance();
-  // What each rank gave to this one, by rank; until the next Begin.
+  // Returns the entries from each rank, by rank; valid until the next Begin.
   const std::vector<SparseEntries>& received() const { return received_; }
 
  private:
-  // One exchange: to one rank, from another.
+  // One exchange: a send to one rank and a receive from another.
   struct Lane {
     explicit Lane(SparseLink& link) : messages(link) {}
     SparseMessages messages;

@@ -1,8 +1,8 @@
 // SparseTree: the binomial tree of gTop-k, for any number of ranks.
 //
-// Up: ranks from the largest power of two within P on give theirs to the rank that much below; then, for
-// distance 1, 2, 4, ..., those whose number has just that lowest bit give theirs to the rank that far
-// below.  Rank 0 is the root.  Down: the same way back.
+// Up: let Q be the largest power of two with Q <= P.  Ranks r >= Q send to rank r - Q first.  Then,
+// for distance d = 1, 2, 4, ..., the ranks r whose lowest set bit is d send to rank r - d.  Rank 0
+// is the root.  Down: the same in the opposite order.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@
 namespace dtrain {
 
 struct SparseTree {
-  Rank parent = -1;            // of the root: none
-  std::vector<Rank> children;  // in the order in which they give; they get in the opposite order
+  Rank parent = -1;            // -1 for the root
+  std::vector<Rank> children;  // in the order in which they send up; the result is sent in reverse
 };
 
 SparseTree TreeOf(int ranks, Rank rank);

@@ -2,8 +2,8 @@
 //
 //   to[i] = ((from[0][i] + from[1][i]) + from[2][i]) + ...      i in [0, n), count >= 1 sources
 //
-// One pass over memory whatever the count.  `to` may be one of the sources, not a shifted one.  The
-// same bits under every instruction set.
+// It makes one pass over memory for any count.  `to` may be equal to a source but must not partly
+// overlap one.  The result has the same bits with every instruction set.
 #pragma once
 
 #include <cstdint>

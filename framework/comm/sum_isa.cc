@@ -1,10 +1,10 @@
-// Compiled once per instruction set (framework/core/isa.h); reached through sum.h.
+// This file is compiled once per instruction set (framework/core/isa.h).  Callers use sum.h.
 #include <cstdint>
 
 namespace dtrain::DTRAIN_ISA_NS {
 
-// A register of the set.  A longer vector, which the compiler would have to split, it moves through the
-// stack: three times as slow.
+// Bytes of a register.  The compiler would split a longer vector and move it through the stack,
+// which takes three times as long.
 #if defined(DTRAIN_ISA_AVX512)
 constexpr int kBytes = 64;
 #elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)
@@ -17,7 +17,7 @@ using UnalignedVector = float __attribute__((vector_size(kBytes), aligned(4), ma
 
 void SumInOrder(float* to, const float* const* from, int count, int64_t n) {
   constexpr int64_t kLanes = kBytes / static_cast<int>(sizeof(float));
-  constexpr int kVectors = 4;  // at a time, so that additions need not wait for one another
+  constexpr int kVectors = 4;  // vectors at a time, so that additions do not wait for one another
   int64_t i = 0;
   for (; i + kVectors * kLanes <= n; i += kVectors * kLanes) {
     const auto load = [i](const float* values, int v) -> Vector {

@@ -166,8 +166,8 @@ bool CheckAll(const Context& at, const std::vector<T>& list, const Limits& limit
   for (size_t i = 0; i < list.size(); ++i) {
     const bool single = at.tree.kind != Tree::Kind::kList;  // a scalar read as a list of one
     const std::string element = single ? at.path : fmt::format("{}[{}]", at.path, i);
-    const Context here{single ? at.tree : at.tree.items[i], element, at.diagnostics};
-    right &= CheckElement(here, list[i], limits);
+    const Context context{single ? at.tree : at.tree.items[i], element, at.diagnostics};
+    right &= CheckElement(context, list[i], limits);
   }
   return right;
 }

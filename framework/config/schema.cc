@@ -65,7 +65,7 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
   value = default_value;
   if (given == nullptr) {
     missing = required && !section->may_lack_keys;
-    replaced = mistaken = required;
+    replaced = has_error = required;
     return value;
   }
   if (may_be_number && IsNumber(*given)) {
@@ -77,8 +77,8 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
     return value;
   }
   std::optional<Value> read = Convert(*given, default_value, path, diagnostics);
-  replaced = mistaken = !read || !CheckLimits(*read, *given, limits, path, diagnostics);
-  if (!mistaken) value = *std::move(read);
+  replaced = has_error = !read || !CheckLimits(*read, *given, limits, path, diagnostics);
+  if (!has_error) value = *std::move(read);
   return value;
 }
 
@@ -128,20 +128,20 @@ void SectionNode::AddError(const std::string& key, const std::string& message,
   diagnostics->Note(PlaceOf(key), message, hint, stands);
   Declaration* const known = FindKey(key);
   // A conflict between keys marks the section, not one of the keys.
-  bool& which = known != nullptr && by.empty() ? known->mistaken : mistaken;
+  bool& which = known != nullptr && by.empty() ? known->has_error : has_error;
   which = true;
 }
 
 void SectionNode::AddErrorOnce(const std::string& subject, const std::string& key, size_t index,
                                const std::string& message, const std::string& hint) {
   const Tree::Entry* const entry = Find(key);
-  Place there = PlaceOf(key);
-  if (entry != nullptr) there = entry->value.place;
+  Place place = PlaceOf(key);
+  if (entry != nullptr) place = entry->value.place;
   if (entry != nullptr && index < entry->value.items.size()) {
-    there = entry->value.items[index].place;
+    place = entry->value.items[index].place;
   }
-  diagnostics->NoteOnce(subject, there, message, hint);
-  if (Declaration* known = FindKey(key)) known->mistaken = true;
+  diagnostics->NoteOnce(subject, place, message, hint);
+  if (Declaration* known = FindKey(key)) known->has_error = true;
 }
 
 std::vector<std::string> SectionNode::Allowed() const {
@@ -169,10 +169,10 @@ std::string SectionNode::KeyMeantBy(const Tree::Entry& unknown) const {
 }
 
 bool SectionNode::Sound() const {
-  if (refused || mistaken || (tree != nullptr && tree->flawed) || !Unknown().empty()) return false;
+  if (refused || has_error || (tree != nullptr && tree->flawed) || !Unknown().empty()) return false;
   return std::ranges::all_of(items, [](const Item& item) {
     if (const auto* key = std::get_if<std::shared_ptr<Declaration>>(&item.what)) {
-      return !(*key)->mistaken;
+      return !(*key)->has_error;
     }
     if (const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what)) {
       return (*child)->Sound();
@@ -209,7 +209,7 @@ bool SectionNode::KeysAreUnclear() const {
   const std::string decides = typed ? "type" : "name";
   const Declaration* known = FindKey(decides);
   if (known == nullptr || (!typed && (around == nullptr || is_item))) return false;
-  return known->mistaken || IsMisspelt(decides);
+  return known->has_error || IsMisspelt(decides);
 }
 
 // A key that is declared twice keeps its place in the order and gets the newer declaration.

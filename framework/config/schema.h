@@ -42,7 +42,7 @@ struct Declaration {
   // The given value is wrong, or a required one missing: the default is in force.
   bool replaced = false;
   // `replaced`, or a reader reported an error of the value.
-  bool mistaken = false;
+  bool has_error = false;
   bool missing = false;  // required but absent; reported with the unknown keys
   std::string help;
   const SectionNode* section = nullptr;  // the section of this key
@@ -68,7 +68,7 @@ struct SectionNode {
   std::string own_key;                  // its key in `around`
   bool is_item = false;                 // an item of a list
   bool refused = false;                 // the document has something else in its place
-  bool mistaken = false;            // a reader reported an error of it, or of several of its keys
+  bool has_error = false;           // a reader reported an error of it, or of several of its keys
   bool may_lack_keys = false;       // missing required keys are not reported
   std::unique_ptr<Tree> shorthand;  // owns `tree` if it was made from a scalar
   std::vector<Item> items;

@@ -285,9 +285,9 @@ std::string WhyNotTrusted(const fs::path& path) {
 
 std::string WhereItBegins(const fs::path& path) {
   std::error_code lost;
-  const fs::path here = fs::current_path(lost);
+  const fs::path folder = fs::current_path(lost);
   if (path.is_absolute() || lost) return "";
-  return fmt::format("a relative path begins in the working directory, {}", here.string());
+  return fmt::format("a relative path begins in the working directory, {}", folder.string());
 }
 
 }  // namespace dtrain

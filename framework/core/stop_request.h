@@ -1,6 +1,6 @@
 // A process-wide flag records that this process was asked to stop.
 //
-// A signal handler sets it (runtime/launch/stop_signal.h).  A training run checks it at each step; other long work,
+// A signal handler sets it (launch/stop_signal.h).  A training run checks it at each step; other long work,
 // such as reading a data set or waiting for a lock, calls EndIfStopped between two parts of it.  Without a handler the
 // flag is never set, and a signal ends the process.
 #pragma once

@@ -37,7 +37,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
       wire_(spec.actors.compress.wire()),
       whole_(what.density >= 1 && wire_ == Wire::kFp32),
       key_{spec.seed, host.id, CallOf(host, what), 0},
-      there_(host.there),
+      device_residual_(host.device_residual),
       statistics_(StudyOf(spec, host)) {
   DT_CHECK(what.density > 0 && (!whole_ || vectors_.RangeOf(what.from) == range_))
       << host.actor->Describe();
@@ -51,7 +51,7 @@ Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps&
   if (whole_ && statistics_ != nullptr) {
     statistics_->SentWhole(range_, vectors_.Data(host_.gradient) + range_.begin, true);
   }
-  if (whole_ || (values_ == nullptr && there_ == nullptr)) return;
+  if (whole_ || (values_ == nullptr && device_residual_ == nullptr)) return;
   if (wire_ != Wire::kFp32) {
     if (what.rounded == nullptr) moved_ = vectors_.NewDense(range_.size());
     if (statistics_ != nullptr) {
@@ -78,7 +78,7 @@ bool Compression::RunSlice() {
     return false;
   }
   if (selection_ == nullptr) BeginUnit();
-  if (there_ != nullptr) {
+  if (device_residual_ != nullptr) {
     SelectThere();
     return true;
   }
@@ -132,14 +132,14 @@ void Compression::EndUnit() {
 // A whole unit is processed at once, since slices would need a round trip to the device each.
 void Compression::SelectThere() {
   const Range unit = units_[unit_];
-  DeviceValues& values = there_->ValuesOf(unit);
+  DeviceValues& values = device_residual_->ValuesOf(unit);
   finite_ &= values.Finite();
   for (; !choosing_; choosing_ = !selection_->WantsLook()) selection_->LookOn(values);
   float* const room = moved_.MutableF32();
   int32_t* const positions = reinterpret_cast<int32_t*>(room) + count_;
   const int64_t chosen = selection_->ChooseOn(values, positions);
   DT_CHECK(count_ + chosen <= room_) << count_ + chosen << " entries of at most " << room_;
-  there_->TakeOut(unit, {positions, static_cast<size_t>(chosen)}, room + room_ + count_);
+  device_residual_->TakeOut(unit, {positions, static_cast<size_t>(chosen)}, room + room_ + count_);
   const auto offset = static_cast<int32_t>(unit.begin - what_.origin);
   for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
   count_ += chosen;

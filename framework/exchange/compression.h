@@ -72,7 +72,8 @@ class Compression {
   SelectionKey key_;
 
   const float* values_ = nullptr;  // of `from`, before entries are moved; null: all are zero
-  DeviceResidual* const there_;    // has `from` in device memory; null: it is in host memory
+  // Has `from` in device memory.  Null: it is in host memory.
+  DeviceResidual* const device_residual_;
   std::vector<Range> units_;
   size_t unit_ = 0;
   int64_t next_ = 0;  // index in the arena at which the next slice begins

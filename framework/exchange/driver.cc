@@ -290,7 +290,7 @@ bool Driver::HoldsBack() const {
   const CompressConfig& compress = spec_.actors.compress;
   if (!compress.on()) return false;
   const ActorVectors& vectors = worker_->vectors;
-  return worker_->there != nullptr || compress.momentum > 0 ||
+  return worker_->device_residual != nullptr || compress.momentum > 0 ||
          !vectors.Empty(vectors.Find(VectorRole::kResidual));
 }
 

@@ -188,9 +188,9 @@ void EffectQueue::TakeAll(Item& item) {
   HostedActor& host = *item.host;
   ActorVectors& vectors = host.vectors;
   const VectorId residual = vectors.Find(VectorRole::kResidual);
-  if (host.there != nullptr) {
+  if (host.device_residual != nullptr) {
     return RunOnDevice(item, [&](Range all) {
-      host.there->TakeAll(all, vectors.Data(host.gradient) + all.begin);
+      host.device_residual->TakeAll(all, vectors.Data(host.gradient) + all.begin);
     });
   }
   RunSliceOf(item, [&](Range slice) {
@@ -209,8 +209,8 @@ void EffectQueue::AddToResidual(Item& item) {
   ActorVectors& vectors = item.host->vectors;
   const VectorId residual = vectors.Find(VectorRole::kResidual);
   const bool keeps_momentum = spec_.actors.compress.momentum > 0;
-  if (item.host->there != nullptr) {
-    return RunOnDevice(item, [&](Range all) { item.host->there->Add(all); });
+  if (item.host->device_residual != nullptr) {
+    return RunOnDevice(item, [&](Range all) { item.host->device_residual->Add(all); });
   }
   RunSliceOf(item, [&](Range slice) {
     const float* const gradient = keeps_momentum ? UpdateVelocity(*item.host, slice)
@@ -234,8 +234,8 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
     int64_t entries = sum.returned.size();
     for (const SparseEntries& part : sum.parts) entries += part.size();
     item.written_share = 1 + 2 * static_cast<double>(entries) / static_cast<double>(range.size());
-    if (item.host->there != nullptr && sum.returned.size() > 0) {
-      item.host->there->PutBack(range.begin, EntriesIn(sum.returned, {0, range.size()}));
+    if (item.host->device_residual != nullptr && sum.returned.size() > 0) {
+      item.host->device_residual->PutBack(range.begin, EntriesIn(sum.returned, {0, range.size()}));
     }
   }
   ActorVectors& vectors = item.host->vectors;
@@ -247,7 +247,7 @@ void EffectQueue::Run(Item& item, ScatterEffect& effect) {
       ops_.ScatterAdd(gradient, within.begin, 1, EntriesIn(part, within));
     }
     const SparseView back = EntriesIn(sum.returned, within);
-    if (back.count == 0 || item.host->there != nullptr) return;
+    if (back.count == 0 || item.host->device_residual != nullptr) return;
     const VectorId residual = vectors.Find(VectorRole::kResidual);
     ops_.ScatterAdd(vectors.SliceWithValues(residual, slice, ops_), within.begin, 1, back);
   });

@@ -23,7 +23,7 @@ struct HostedActor {
               int gradient_tail, BlobPools* pools, DeviceResidual* worker_residual = nullptr)
       : id(actor_id),
         actor(std::move(the_actor)),
-        there(spec.placement().IsWorker(actor_id) ? worker_residual : nullptr),
+        device_residual(spec.placement().IsWorker(actor_id) ? worker_residual : nullptr),
         vectors(actor->Vectors(), gradient_tail, pools),
         master(vectors.Find(VectorRole::kMaster)),
         gradient(vectors.Find(VectorRole::kGradient)),
@@ -46,7 +46,7 @@ struct HostedActor {
       if (to == kNoVector || from->empty()) continue;
       std::copy(from->begin(), from->end(), vectors.Overwrite(to));
     }
-    if (there != nullptr) there->TakeFrom(vectors);
+    if (device_residual != nullptr) device_residual->TakeFrom(vectors);
   }
 
   // Sets the frozen parameters to those of the model that the run begins with.  The rank's saved
@@ -65,9 +65,9 @@ struct HostedActor {
   }
 
   void VisitVectors(StateVisitor& visitor) {
-    if (there != nullptr) there->Bring(vectors);
+    if (device_residual != nullptr) device_residual->Bring(vectors);
     vectors.Visit(visitor);
-    if (there != nullptr) there->TakeFrom(vectors);
+    if (device_residual != nullptr) device_residual->TakeFrom(vectors);
   }
 
   void VisitThresholds(StateVisitor& visitor) {
@@ -86,7 +86,7 @@ struct HostedActor {
 
   const ActorId id;
   const std::unique_ptr<Actor> actor;
-  DeviceResidual* const there;  // a worker's residual; null: it is one of the vectors
+  DeviceResidual* const device_residual;  // a worker's residual; null: it is one of the vectors
   ActorVectors vectors;
   const VectorId master, gradient;
   VectorId weights;                   // the weights that a worker computes with

@@ -14,7 +14,7 @@ std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools) {
 }
 
 // Vectors are sent to and from servers and, if the strategy has them, the actors of nodes.  A rank
-// whose node has neither gets a negative node number of its own, since it has nobody to share
+// whose node has neither gets a negative node number of its own, since it has no rank to share
 // vectors with.
 std::vector<int> NodesWithMessages(const ExchangeSpec& spec) {
   const Placement& placement = spec.placement();

@@ -188,33 +188,33 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
 }
 
 // Sets the arguments of a call that differ from step to step.
-void Net::Bind(const Program& program, Op& op, const Here& here, KernelArgs& args) const {
+void Net::Bind(const Program& program, Op& op, const DeviceInputs& device_inputs, KernelArgs& args) const {
   args.scratch = scratch_.data();
-  args.seed = here.input.seed;
-  args.step = here.input.step;
-  args.first_position = here.input.first_position;
-  args.worker_sums = here.input.worker_sums;
-  BindInputs(program, op, here.input);
+  args.seed = device_inputs.input.seed;
+  args.step = device_inputs.input.step;
+  args.first_position = device_inputs.input.first_position;
+  args.worker_sums = device_inputs.input.worker_sums;
+  BindInputs(program, op, device_inputs.input);
   if (op.layer == nullptr) return;
-  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(here.weights));
-  BindParams(op.state, graph_.state(), op.layer->first_state, here.state);
+  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(device_inputs.weights));
+  BindParams(op.state, graph_.state(), op.layer->first_state, device_inputs.state);
 }
 
-void Net::RunForward(Program& program, const Here& here, KernelArgs& args) {
+void Net::RunForward(Program& program, const DeviceInputs& device_inputs, KernelArgs& args) {
   for (Op& op : program.ops) {
-    Bind(program, op, here, args);
+    Bind(program, op, device_inputs, args);
     Call(op, false, args);
   }
 }
 
 void Net::RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
                       GradientSink* sink) {
-  float* const here = copies_.Gradients(gradients, graph_.weights().size());
+  float* const device_gradients = copies_.Gradients(gradients, graph_.weights().size());
   for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
-    if (op->has_backward) RunBackward(*op, here, args);
+    if (op->has_backward) RunBackward(*op, device_gradients, args);
     if (op->params.empty()) continue;
     // Overwrites whatever the kernel has computed.
-    if (op->layer->frozen) WriteZeros(here, op->layer->param_range);
+    if (op->layer->frozen) WriteZeros(device_gradients, op->layer->param_range);
     if (last) Announce(gradients, op->layer->param_range, sink);
   }
 }
@@ -317,11 +317,11 @@ std::span<const double> Net::ReadSums(const Program& program) {
 }
 
 // Copies the caller's memory to where the kernels can access it, if necessary.
-Net::Here Net::Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again) {
-  Here here = {copies_.Weights(weights, graph_.weights().size(), again).data,
+Net::DeviceInputs Net::Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again) {
+  DeviceInputs device_inputs = {copies_.Weights(weights, graph_.weights().size(), again).data,
                copies_.State(state, graph_.state().size(), again).data, input};
-  if (!input.on_device) here.input.fields = copies_.Fields(input.fields);
-  return here;
+  if (!input.on_device) device_inputs.input.fields = copies_.Fields(input.fields);
+  return device_inputs;
 }
 
 BroughtModel Net::Bring(ConstArena weights, ConstArena state) {
@@ -336,8 +336,8 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   announcements_.clear();
   told_ = 0;
   if (input.samples == 0) {
-    const Arena here = copies_.State(state, graph_.state().size(), !part.first);
-    if (input.worker_sums != nullptr) SyncWithoutSamples(here, *input.worker_sums);
+    const Arena device_state = copies_.State(state, graph_.state().size(), !part.first);
+    if (input.worker_sums != nullptr) SyncWithoutSamples(device_state, *input.worker_sums);
     if (part.last) copies_.ReturnState(state, graph_.state().size());
     WriteZeroGradients(gradients, sink, part);
     if (sink != nullptr) TellSink(*sink, true);
@@ -350,8 +350,8 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   args.accumulate = !part.first;
   const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
   args.loss_scale = 1.0f / static_cast<float>(terms);
-  const Here here = Bring(weights, state, input, !part.first);
-  RunForward(program, here, args);
+  const DeviceInputs device_inputs = Bring(weights, state, input, !part.first);
+  RunForward(program, device_inputs, args);
   AskForSums(program);
   RunBackward(program, gradients, args, part.last, sink);
   if (part.last) copies_.ReturnState(state, graph_.state().size());
@@ -379,9 +379,9 @@ EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInpu
 StepDecoder& Net::StartDecoding(ConstArena weights, ConstArena state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
-  const Here here = Bring(weights, state, input);
+  const DeviceInputs device_inputs = Bring(weights, state, input);
   for (Op& op : program.ops) {
-    Bind(program, op, here, args);
+    Bind(program, op, device_inputs, args);
     if (StepDecoder* const decoder = op.kernel->step_decoder()) {
       Give(op, args);
       decoder->Start(args);

@@ -132,16 +132,16 @@ class Net {
   Program* Find(Mode mode, std::span<const Shape> inputs);
   Program& ProgramFor(Mode mode, const NetInput& input);
   void Keep(std::unique_ptr<Program> program);
-  struct Here {
+  struct DeviceInputs {
     const float* weights;
     float* state;
     NetInput input;
   };
-  Here Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again = false);
-  void Bind(const Program& program, Op& op, const Here& here, KernelArgs& args) const;
+  DeviceInputs Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again = false);
+  void Bind(const Program& program, Op& op, const DeviceInputs& device_inputs, KernelArgs& args) const;
   static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
-  void RunForward(Program& program, const Here& here, KernelArgs& args);
+  void RunForward(Program& program, const DeviceInputs& device_inputs, KernelArgs& args);
   void RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
                    GradientSink* sink);
   void RunBackward(Op& op, float* gradients, KernelArgs& args);

@@ -56,7 +56,8 @@ Nanos CollectiveCost::Interval(int64_t n) const {
   return chunks * IntervalOfChunk(ScheduleFor(n), chunk);
 }
 
-// No longer than it takes alone, which a full token bucket may make short.
+// The interval is at most the time of the chunk alone, which may be short because of a full token
+// bucket.
 Nanos CollectiveCost::IntervalOfChunk(const ScheduleCost& schedule, int64_t chunk) const {
   const Nanos alone = schedule.Of(chunk);
   return std::min(alone, std::max(schedule.BusyFor(chunk), alone / rules_.lanes));

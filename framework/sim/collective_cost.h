@@ -1,16 +1,17 @@
-// CollectiveCost: T(M) - how long the sum of a vector takes with a collective on a cluster.
+// CollectiveCost: T(M), the time of an all-reduce of a vector with a collective on a cluster.
 //
-// A vector goes through the collective's schedule as a whole (plan_cost.h), a short one through its
-// small schedule.  A pipelined one (CollectiveRules::pipelined) goes through in K chunks:
+// A vector runs through the collective's schedule as a whole (schedule_cost.h), a short one through
+// its small schedule.  With a pipelined collective (CollectiveRules::pipelined) it runs through in
+// K chunks:
 //
 //   T = T(chunk) + (K-1) max(busy(chunk), T(chunk) / lanes)
 //
-// for a chunk follows the one before as soon as the busiest NIC or rank has room for it, and a lane
-// is free.
+// since a chunk follows the one before as soon as the busiest NIC or rank has capacity for it, and
+// a lane is free.
 //
-// The channel carries one vector at a time.  Where vectors overlap, one follows the other as chunks
-// do: what of it is waiting for messages on their way is hidden behind the transfers of the one
-// before, and nothing else is (Interval).
+// The network carries one vector at a time.  If vectors overlap, they follow one another as chunks
+// do: only the time in which a vector waits for messages in flight is hidden by the transfers of
+// the one before (Interval).
 #pragma once
 
 #include <optional>
@@ -24,19 +25,21 @@ namespace dtrain {
 
 class CollectiveCost {
  public:
-  // `options`: chunk_bytes, and the nodes (where unknown: rank / network.per_node) that share NICs
-  // and that the schedule goes by.  Throws ConfigError for a collective that has no schedule of ours.
+  // Uses these of the `options`: chunk_bytes, node_of (the nodes that share NICs; if empty, rank /
+  // network.per_node) and plan_nodes (the nodes that the schedule depends on).  Throws ConfigError
+  // for a collective that has no schedule (`mpi`).
   CollectiveCost(const std::string& name, int ranks, const NetworkModel& network,
                  double add_ns_per_byte, const CollectiveOptions& options = {});
 
-  // For a vector of n floats that is alone on the network; as fast as ScheduleCost::Of.
+  // Returns the time of a vector of n floats that is alone on the network.  It is as cheap to
+  // compute as ScheduleCost::Of.
   Nanos Of(int64_t n) const;
 
-  // Where it overlaps with the one before: how long after that one's end it ends at least.  At most
-  // Of(n).
+  // Returns the least time between the end of the vector before and the end of this one, if they
+  // overlap.  At most Of(n).
   Nanos Interval(int64_t n) const;
 
-  // What a rank moves for it, as if no chunk were empty.
+  // Returns the bytes and messages that a rank moves for the vector, as if no chunk were empty.
   Collective::Traffic TrafficOf(Rank rank, int64_t n) const;
 
  private:

@@ -37,7 +37,8 @@ bool EventQueue::RunNext() {
   now_ = next.time;
   ++executed_;
   free_slots_.push_back(next.slot);
-  // Moved out first: what it schedules may take the slot, or move all tasks elsewhere.
+  // The task is moved out first, since tasks that it schedules may reuse its slot or reallocate
+  // tasks_.
   Task task = std::move(tasks_[next.slot]);
   task();
   return true;

@@ -1,8 +1,9 @@
-// EventQueue: virtual time.  Tasks run in the order of (time, order of scheduling) and take no time
-// themselves, so one seed gives one history.
+// EventQueue: virtual time.  Tasks run in the order of (time, order of scheduling) and take no
+// virtual time themselves, so one seed gives one history.
 //
-// One thread.  A task may schedule others, also for the present moment: they run after everything
-// that was scheduled for it before.  A task that throws is gone; the queue goes on.
+// It is used by one thread.  A task may schedule others, also for the current time: they run after
+// everything that was scheduled for that time before.  A task that throws is removed; the queue
+// stays usable.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +21,15 @@ class EventQueue {
   EventQueue& operator=(const EventQueue&) = delete;
 
   Nanos now() const { return now_; }
-  void At(Nanos time, Task task);  // the past is our own fault
+  void At(Nanos time, Task task);  // `time` must not be in the past (DT_CHECK)
   void After(Nanos delay, Task task) { At(now_ + delay, std::move(task)); }
 
-  // Before anything is scheduled.
+  // Sets the initial time.  Call it before anything is scheduled.
   void StartAt(Nanos time);
-  // Forgets what is scheduled.
+  // Removes all scheduled tasks.
   void Clear();
 
-  // Moves time to the next event and runs it; false when there is none.
+  // Advances time to the next event and runs it.  Returns false if there is none.
   bool RunNext();
 
   bool empty() const { return heap_.empty(); }
@@ -36,7 +37,7 @@ class EventQueue {
   int64_t executed() const { return executed_; }
 
  private:
-  // The heap holds small entries; the tasks stay where they are.
+  // The heap has small entries, so that tasks need not be moved.
   struct Event {
     Nanos time;
     int64_t sequence;
@@ -53,7 +54,7 @@ class EventQueue {
   Nanos now_ = 0;
   int64_t scheduled_ = 0;
   int64_t executed_ = 0;
-  std::vector<Event> heap_;  // four children a node: fewer cache lines on the way down than two
+  std::vector<Event> heap_;  // four children per node: fewer cache lines on the way down than two
   std::vector<Task> tasks_;
   std::vector<int64_t> free_slots_;
 };

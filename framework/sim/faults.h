@@ -1,6 +1,6 @@
-// Faults: what may go wrong in a simulated run without breaking what the transport promises, at times
-// of one's choosing (tests/faults).  Slow steps are a trace's (SimulationSetup::trace), deaths and what
-// happens at random are the cluster's.
+// Faults: disturbances of a simulated run, at given times, that keep the contract of the transport
+// (tests/faults).  Slow steps are given by a trace (SimulationSetup::trace); deaths, and
+// disturbances at random, by the cluster config.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 namespace dtrain {
 
 struct Faults {
-  // The rank does nothing for a while, neither its worker nor its exchange, as when its process is stopped.
+  // The rank does nothing for a while, neither its worker nor its exchange, like a suspended
+  // process.
   struct Stop {
     Rank rank = 0;
     Nanos at = 0, lasts = 0;
   };
-  // A message arrives later, and those that follow it between these ranks no earlier than it does.  Messages
-  // between other ranks overtake it.
+  // A message arrives later, and later messages between the same ranks do not overtake it.
+  // Messages between other ranks do.
   struct Delay {
     Rank from = 0, to = 0;
-    int64_t message = 0;  // between these ranks, counted from 0
+    int64_t message = 0;  // number of the message between these ranks, from 0
     Nanos by = 0;
   };
   std::vector<Stop> stops;
-  std::vector<Delay> delays;  // of a message one at most
+  std::vector<Delay> delays;  // at most one per message
 };
 
 }  // namespace dtrain

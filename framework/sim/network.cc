@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "framework/sim/noise.h"
+#include "framework/cluster/noise.h"
 
 namespace dtrain {
 namespace {
@@ -71,7 +71,7 @@ Network::Id Network::Store(Transfer transfer) {
   return id;
 }
 
-// The weight of the next message of a pair.
+// Returns the weight of the next message of a pair.
 double Network::NextShare(Rank from, Rank to) {
   if (model_.share_deviation == 0 || model_.queue != NetworkModel::Queue::kFair) return 1;
   return StreamShare(model_.share_deviation, seed_, from, to, messages_of_[FlowOf(from, to)]++);
@@ -90,7 +90,8 @@ Nanos Network::NextDelay(Rank from, Rank to) {
   return by == pair->second.by.end() ? 0 : by->second;
 }
 
-// When the rank's processor, busy with one message at a time, has dealt with one more.
+// Returns the time at which the rank's processor, which handles one message at a time, has handled
+// another one.
 Nanos Network::ProcessorDone(Rank rank) {
   if (overhead_ == 0) return events_.now();
   processor_free_[rank] = std::max(processor_free_[rank], events_.now()) + overhead_;
@@ -137,7 +138,8 @@ void Network::OnLeft(Id id) {
   if (transfer.sent) Task(std::move(transfer.sent))();
 }
 
-// The incoming NIC is through with what may still be held up at the outgoing one.
+// The last byte has passed the incoming NIC.  It may not have passed the outgoing NIC yet, if that
+// one is slower.
 void Network::OnArrived(Id id) {
   Transfer& transfer = transfers_[id];
   transfer.arrived = true;
@@ -155,7 +157,8 @@ void Network::Arrive(Id id) {
   if (pair == delayed_.end()) return Take(id);
   Nanos& until = pair->second.until;
   until = std::max(until, events_.now() + transfers_[id].delay);
-  // Not at once, though it be the time: the one before may be about to.
+  // Scheduled even if the time is now, since an event of the message before may be pending for this
+  // time.
   events_.At(until, [this, id] { Take(id); });
 }
 
@@ -174,7 +177,7 @@ void Network::Visit(StateVisitor& visitor) {
   for (Nic& nic : outgoing_) nic.Visit(visitor);
   for (Nic& nic : incoming_) nic.Visit(visitor);
   visitor.Ints("processor_free", processor_free_);
-  std::vector<int64_t> messages, copies;  // in any order: they are looked up
+  std::vector<int64_t> messages, copies;  // {pair, value} in any order
   for (const auto& [pair, count] : messages_of_) {
     messages.insert(messages.end(), {static_cast<int64_t>(pair), count});
   }

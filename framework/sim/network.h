@@ -1,15 +1,15 @@
 // Network: messages between ranks in virtual time, over shared NICs.
 //
-// Each node has one NIC with an outgoing and an incoming direction (full duplex).  A message
-// passes the sender's outgoing direction and, `latency` later, the receiver's incoming one, both at
-// the same time (cut-through): alone it takes latency + bytes / bandwidth.  W workers that push to
-// one server share its incoming direction, and its answers share the outgoing one.  Where a message
-// shares both it is delivered when the slower one is through; the share that it cannot use at the
-// faster one is lost to the others, as if windows adapted slowly.
+// Each node has one NIC with an outgoing and an incoming direction (full duplex).  A message passes
+// the sender's outgoing direction and, `latency` later, the receiver's incoming one, both at the
+// same time (cut-through), so alone it takes latency + bytes / bandwidth.  W workers that push to
+// one server share its incoming direction, and its answers share the outgoing one.  If a message
+// shares both directions, it is delivered when the slower one is done.  The share that it cannot
+// use at the faster one is not given to other messages, as if TCP windows adapted slowly.
 //
-// Messages between ranks of one node do not touch the NIC: each pair of ranks has the bandwidth of
-// inside_node to itself.  A rank's message to itself arrives at once and counts as no traffic.
-// Between two ranks messages are delivered in the order of Send; otherwise no order is promised.
+// Messages between ranks of one node do not use the NIC: each pair of ranks has the bandwidth of
+// inside_node to itself.  A rank's message to itself arrives at once and is not counted as traffic.
+// Messages between two ranks are delivered in the order of Send; no other order is guaranteed.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,29 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/cluster/network_model.h"
 #include "framework/comm/transport.h"
 #include "framework/sim/event_queue.h"
 #include "framework/sim/faults.h"
-#include "framework/sim/network_model.h"
 #include "framework/sim/nic.h"
 
 namespace dtrain {
 
 class Network {
  public:
-  // `node_of`: the node of each rank, counted from 0; empty: rank / model.per_node.
-  // `seed`: of the messages' shares.
+  // `node_of`: the node of each rank, from 0; empty: rank / model.per_node.  `seed` determines the
+  // random shares of messages (StreamShare).
   Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of = {},
           uint64_t seed = 0);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // `delivered` runs when the last byte is there (and the receiver's overhead spent), `sent` when
-  // the sender's memory is free again: before or at that time.  Neither runs within Send.
+  // Sends a message.  `delivered` runs when the last byte has arrived and the receiver's overhead
+  // has passed; `sent` runs when the sender's memory is free again, before or at that time.
+  // Neither runs within Send.
   void Send(Rank from, Rank to, int64_t bytes, Task delivered, Task sent = {});
 
-  // Messages that are sent from now on arrive later.  In a run that is not saved.
+  // Delays messages that are sent from now on.  Only for runs that are not saved.
   void Delay(const std::vector<Faults::Delay>& delays);
 
   struct Traffic {
@@ -50,7 +51,7 @@ class Network {
   const Traffic& traffic(Rank rank) const { return traffic_[rank]; }
   int64_t in_flight() const { return in_flight_; }  // messages sent and not yet delivered
 
-  // When nothing is in flight.  Traffic counts from 0 again.
+  // Call it only when nothing is in flight.  Traffic is not saved and counts from 0 after loading.
   void Visit(StateVisitor& visitor);
 
   int ranks() const { return static_cast<int>(node_of_.size()); }
@@ -61,20 +62,20 @@ class Network {
 
  private:
   using Id = Nic::MessageId;
-  // A pair of ranks some of whose messages are delayed.
+  // The delays of a pair of ranks.
   struct Delayed {
-    std::unordered_map<int64_t, Nanos> by;  // by message
-    int64_t sent = 0;                       // messages
-    Nanos until = -1;                       // nothing arrives before
+    std::unordered_map<int64_t, Nanos> by;  // delay by number of the message
+    int64_t sent = 0;                       // messages sent so far
+    Nanos until = -1;                       // no message arrives before this time
   };
   struct Transfer {
     Rank from;
     Rank to;
     int64_t bytes;
     double share;  // weight at the incoming NIC
-    Nanos left;    // when the last byte passed the outgoing NIC; -1: not yet
-    bool arrived;  // the incoming NIC is through
-    Nanos delay;   // behind that
+    Nanos left;    // time at which the last byte passed the outgoing NIC; -1: not yet
+    bool arrived;  // the last byte has passed the incoming NIC
+    Nanos delay;   // additional delay after that (Faults)
     Task delivered;
     Task sent;
   };
@@ -102,11 +103,12 @@ class Network {
   Nanos latency_inside_;
   Nanos overhead_;
   std::vector<int> node_of_;
-  std::deque<Nic> outgoing_;  // by node; NICs stay where they are
+  std::deque<Nic> outgoing_;  // by node; a deque, since NICs must not move
   std::deque<Nic> incoming_;
-  std::vector<Nanos> processor_free_;                   // by rank
-  std::unordered_map<Nic::Flow, double> copies_free_;   // by pair of a node: when the last is done
-  std::unordered_map<Nic::Flow, int64_t> messages_of_;  // by pair of ranks, where shares differ
+  std::vector<Nanos> processor_free_;  // by rank: end of its last overhead
+  std::unordered_map<Nic::Flow, double>
+      copies_free_;  // by pair inside a node: end of the last copy
+  std::unordered_map<Nic::Flow, int64_t> messages_of_;  // by pair of ranks, if shares are random
   std::unordered_map<Nic::Flow, Delayed> delayed_;      // by pair of ranks
   std::vector<Transfer> transfers_;
   std::vector<Id> free_;

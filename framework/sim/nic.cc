@@ -36,7 +36,8 @@ void Nic::Visit(StateVisitor& visitor) {
   timer_ = -1;
 }
 
-// All that ends until `now`, one after the other, since each end changes the share of the others.
+// Finishes the messages that end until `now`, one after the other, since each end changes the
+// shares of the others.
 void Nic::AdvanceTo(double now) {
   while (!fronts_.empty()) {
     const double end = NextEnd();
@@ -46,7 +47,7 @@ void Nic::AdvanceTo(double now) {
   AdvanceWithin(now);
 }
 
-// To a time before the next end.
+// Advances to a time at which no message ends before.
 void Nic::AdvanceWithin(double now) {
   const double ns = now - last_;
   if (ns <= 0) return;
@@ -69,7 +70,7 @@ void Nic::FinishFront(double when) {
   served_ = front.end;
   fronts_.pop();
   const Queued done = queued_[front.place];
-  weights_ = fronts_.empty() ? 0 : weights_ - done.weight;  // no rounding errors gather
+  weights_ = fronts_.empty() ? 0 : weights_ - done.weight;  // 0 drops accumulated rounding errors
   free_.push_back(front.place);
   passed_.push_back(done.id);
   if (done.next != kNone) {
@@ -102,7 +103,8 @@ double Nic::NextEnd() const {
   return last_ + std::max(0.0, rate_.TimeFor(std::max(0.0, bytes)));
 }
 
-// A new message mostly makes the next end later; then the timer finds nothing and is set again.
+// A new message usually makes the next end later.  Then the pending timer finds nothing and is set
+// again.
 void Nic::Arm() {
   if (fronts_.empty()) return;
   const Nanos due = std::max(WholeNanos(NextEnd()), events_.now());
@@ -112,7 +114,7 @@ void Nic::Arm() {
 }
 
 void Nic::OnTimer() {
-  if (timer_ != events_.now()) return;  // an earlier one has taken its place
+  if (timer_ != events_.now()) return;  // an earlier timer has replaced this one
   timer_ = -1;
   AdvanceTo(static_cast<double>(events_.now()));
   reporting_.swap(passed_);

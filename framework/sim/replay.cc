@@ -17,12 +17,12 @@ class NoClock : public Clock {
   Nanos Now() const override { return 0; }
 };
 
-// The times that stand behind an event of the log.
+// The times (kTime) that follow an event in the log.
 class LoggedTimes : public EventTimes {
  public:
   explicit LoggedTimes(const std::vector<Event>& events) : events_(events) {}
 
-  // `event` is carried out next.
+  // Call it before the event with index `event` is carried out.
   void Begin(size_t event) { next_ = event + 1; }
   Nanos Next() override {
     if (next_ == events_.size() || events_[next_].kind != EventKind::kTime) {
@@ -30,7 +30,7 @@ class LoggedTimes : public EventTimes {
     }
     return events_[next_++].value;
   }
-  // The first event that has not been used.
+  // Returns the index of the first event that was not used.
   size_t next() const { return next_; }
 
  private:
@@ -38,7 +38,7 @@ class LoggedTimes : public EventTimes {
   size_t next_ = 0;
 };
 
-// Messages that wait until the log says that they are read.
+// A channel whose messages wait until the log has the event of their arrival.
 class HeldChannel : public MessageChannel {
  public:
   explicit HeldChannel(std::vector<HeldChannel*>& all) : all_(all) {}
@@ -50,7 +50,7 @@ class HeldChannel : public MessageChannel {
   bool Busy() const override { return false; }
   Collective::Traffic traffic() const override { return {}; }
 
-  // Lets the next message from `from` through; false when there is none yet.
+  // Releases the next message from `from`.  Returns false if there is none yet.
   bool Release(ActorId from) {
     std::deque<Envelope>& envelopes = held_[from];
     if (envelopes.empty()) return false;
@@ -67,12 +67,13 @@ class HeldChannel : public MessageChannel {
 
 ExchangeSpec EachActorApart(ExchangeSpec spec) {
   spec.actors.placement.apart = true;
-  spec.rank_nodes.clear();  // were of the ranks that actors shared
+  spec.rank_nodes.clear();  // they belong to the original ranks
   spec.record = spec.timeline = false;
   return spec;
 }
 
-// Each actor on a rank of its own: those that shared one shared no vector.
+// Runs each actor on a rank of its own, which is possible because actors on one rank share no
+// vector.
 class Replayer {
  public:
   Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs);
@@ -81,12 +82,12 @@ class Replayer {
 
  private:
   struct Part {
-    HeldChannel* channel = nullptr;  // the rank's own
+    HeldChannel* channel = nullptr;  // owned by `rank`
     std::unique_ptr<RankParts> rank;
     std::vector<Event> events;
-    std::unique_ptr<LoggedTimes> times;  // of the events
+    std::unique_ptr<LoggedTimes> times;  // the times in `events`
     size_t next = 0;
-    int64_t steps = 0;  // of a worker
+    int64_t steps = 0;  // steps of a worker
   };
 
   void AddActor(ActorId actor);
@@ -101,7 +102,7 @@ class Replayer {
   BlobPools pools_;
   const VectorSlice initial_;
   std::vector<HeldChannel*> boxes_;
-  std::deque<Part> parts_;  // by actor; they stay where they are
+  std::deque<Part> parts_;  // by actor; a deque, since parts must not move
 };
 
 Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs)
@@ -113,8 +114,9 @@ Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<E
   for (const std::vector<Event>& log : logs) {
     for (const Event& event : log) {
       if (event.actor >= actors || (event.kind == EventKind::kMessage && event.value >= actors)) {
-        throw RunFileError(fmt::format("the record tells of actor {}, the run had {}",
-                                       std::max<int64_t>(event.actor, event.value), actors));
+        throw RunFileError(
+            fmt::format("the record has events of actor {}, but the run had {} actors",
+                        std::max<int64_t>(event.actor, event.value), actors));
       }
       parts_[event.actor].events.push_back(event);
     }
@@ -150,7 +152,8 @@ std::vector<float> Replayer::Run() {
   return weights;
 }
 
-// The next event of this actor and all that it asks for; false when it must wait for others.
+// Carries out the next event of this actor, and its effects.  Returns false if it must wait for
+// other actors.
 bool Replayer::Advance(Part& part) {
   if (part.next == part.events.size()) return false;
   part.times->Begin(part.next);
@@ -176,7 +179,7 @@ bool Replayer::TryEvent(Part& part, const Event& event) {
     case EventKind::kQuiet:
       part.rank->driver.NotifyQuiescent({event.value, event.last});
       return true;
-    case EventKind::kTime:  // the event before it did not ask for it
+    case EventKind::kTime:  // the event before it did not use it, so the record does not fit
       return false;
   }
   return false;

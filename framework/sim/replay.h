@@ -1,8 +1,8 @@
-// Replay: an asynchronous run again, from the event orders that its ranks have recorded.
+// Replay: repeats an asynchronous run from the event orders that its ranks have recorded.
 //
-// Time plays no part.  Every actor gets its events in the recorded order, each as soon as what it
-// carries exists; what the actors then do, and so the weights, is what they did - to the bit, where
-// gradients are computed with the same plan.
+// It does not depend on time.  Every actor gets its events in the recorded order, each as soon as
+// the message or step that it belongs to exists.  The actors then do the same as in the recorded
+// run, and the weights have the same bits if gradients are computed with the same execution plan.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,9 @@
 
 namespace dtrain {
 
-// `logs`: of each rank.  `setup` as for a numeric simulation; cluster, profile and trace do not
-// count.  Returns the weights at the end.  Throws RunFileError when the logs do not belong to
-// such a run.
+// Returns the weights at the end of the run.  `logs` has the events of each rank.  `setup` is that
+// of a numeric simulation, of which cluster, profile and trace are not used.  Throws RunFileError
+// if the logs do not belong to such a run.
 std::vector<float> Replay(const SimulationSetup& setup,
                           const std::vector<std::vector<Event>>& logs);
 

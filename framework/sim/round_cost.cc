@@ -7,7 +7,8 @@ namespace dtrain {
 double RoundNs(const NetworkModel& network, const RoundLoad& load, double add_ns_per_byte,
                TokenBucket& nic) {
   const double overhead = network.message_overhead_us * 1e3;
-  // The first message's at the sender, the last one's at the receiver; the others go on meanwhile.
+  // The overhead of the first message at the sender and of the last one at the receiver is added
+  // below; that of the others overlaps with the transfers.
   const double others = overhead * static_cast<double>(load.messages - 2);
   const double nic_ns = std::max(0.0, nic.TimeFor(load.nic_bytes));
   double slowest = 0;

@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// Walks over the schedules, node by node, and keeps the most of everything.
+// Goes over the schedules of all ranks, node by node, and keeps the maxima.
 class ScheduleCost::Survey {
  public:
   Survey(const std::vector<int>& node_of, NodeMap plan_nodes)
@@ -43,7 +43,8 @@ class ScheduleCost::Survey {
     return alike;
   }
 
-  // Copies inside nodes: the most of each round, as if always between the same two.
+  // For copies inside nodes it adds the maxima of the rounds, as if they were always between the
+  // same two ranks.
   Round Whole() const {
     Round whole = whole_;
     for (const Round& round : most_) whole.inside += round.inside;
@@ -65,7 +66,7 @@ class ScheduleCost::Survey {
     if (schedule.moves.empty()) return;
     Reserve(schedule.moves.back().round + 1);
     std::vector<Round> own(most_.size());
-    int64_t fetched = 0;  // and not yet added
+    int64_t fetched = 0;  // blocks fetched and not yet added
     int round_of_copies = 0;
     for (const Move& move : schedule.moves) {
       if (std::exchange(round_of_copies, move.round) != move.round) ForgetCopies();
@@ -124,10 +125,10 @@ class ScheduleCost::Survey {
   const NodeMap plan_nodes_;
   std::vector<Round> most_;
   Round whole_;
-  std::vector<int64_t> outgoing_;  // of the node's NIC, by round
+  std::vector<int64_t> outgoing_;  // blocks through the node's NIC, by round
   std::vector<int64_t> incoming_;
-  std::vector<int64_t> copied_to_;  // by others of the node, in a rank's round
-  std::vector<Rank> receivers_;     // where that is not 0
+  std::vector<int64_t> copied_to_;  // by receiver: blocks that this rank sends inside the node
+  std::vector<Rank> receivers_;     // receivers with copied_to_ != 0
   std::vector<BlocksMoved> moved_;
   int blocks_ = 1;
 };
@@ -160,7 +161,7 @@ Nanos ScheduleCost::Of(int64_t n) const {
 }
 
 double ScheduleCost::RoundTime(const Round& round, int64_t n, TokenBucket& nic) const {
-  // The first blocks are the longest ones.
+  // Blocks may differ in size; the first ones are the longest.
   const auto run_bytes =
       static_cast<double>(BlockOf(n, blocks_, 0, round.run).size() * sizeof(float));
   const double block_bytes = run_bytes / round.run;

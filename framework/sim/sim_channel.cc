@@ -5,10 +5,10 @@
 namespace dtrain {
 namespace {
 
-// What TransportChannel's header takes.
+// Sizes of TransportChannel's header and its optional fields.
 constexpr int64_t kHeaderBytes = 22;
 constexpr int64_t kRangeBytes = 16;
-constexpr int64_t kEntriesBytes = 8;  // of a sparse vector: how many
+constexpr int64_t kEntriesBytes = 8;  // number of entries of a sparse vector
 
 int64_t BytesOf(const Envelope& envelope) {
   const int64_t header =

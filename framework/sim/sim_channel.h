@@ -1,5 +1,5 @@
-// SimChannel: messages over the simulated network.  Vectors travel by reference: what takes time is
-// their size.
+// SimChannel: messages over the simulated network.  Vectors are passed by reference; the simulated
+// time depends on their size.
 #pragma once
 
 #include <deque>
@@ -12,8 +12,8 @@ namespace dtrain {
 
 class SimChannel : public MessageChannel {
  public:
-  // `wake(rank)`: a message has arrived for that rank.  `boxes`: every rank's channel, by rank; filled
-  // in before the first message.
+  // `wake(rank)` is called when a message for that rank has arrived.  `boxes`: the channels of all
+  // ranks, by rank; complete before the first message is sent.
   SimChannel(Rank rank, Network& network, std::vector<SimChannel*>& boxes,
              std::function<void(Rank)> wake);
 

@@ -55,7 +55,8 @@ void SimReductions::AddRounded(const std::string& collective, CollectiveOptions 
   }
 }
 
-// Two of 16 bits are as long as one.
+// Returns the number of floats with as many bytes as the message: two values of 16 bits are as long
+// as one float.
 int64_t SimReductions::FloatsOnTheWay(std::span<float> data, const Rounding& rounding) {
   const auto n = static_cast<int64_t>(data.size());
   const int64_t bytes = n * BytesOf(rounding.wire);
@@ -87,7 +88,7 @@ void SimReductions::BeginThoseThatAreThere() {
   }
 }
 
-// By all ranks' collectives, each in its turn.
+// Runs the collectives of all ranks in turn until all are done.
 void SimReductions::SumRounded(const Reduction& reduction) {
   DT_CHECK(!real_.empty()) << "no sums of 16 bits";
   for (size_t rank = 0; rank < real_.size(); ++rank) {

@@ -8,20 +8,21 @@
 namespace dtrain {
 namespace {
 
-// `all`: what has been counted in all the run.
+// Visits the counts `all` of the whole run.
 void VisitReport(StateVisitor& visitor, const std::string& name, ProtocolReport& all) {
   std::vector<int64_t> counts = {all.clock_lead_max};
   for (const ProtocolReport::Count count : ProtocolReport::Counts()) counts.push_back(all.*count);
   visitor.Ints(name, counts);
   visitor.Ints(name + " staleness", all.staleness);
-  counts.resize(1 + ProtocolReport::Counts().size());  // of a file nothing is sure
+  counts.resize(1 + ProtocolReport::Counts().size());  // a file may have another number of them
   all.clock_lead_max = counts[0];
   for (size_t i = 0; i < ProtocolReport::Counts().size(); ++i) {
     all.*ProtocolReport::Counts()[i] = counts[i + 1];
   }
 }
 
-// Who is idle now is no count.
+// Returns the counts from before the resume.  The list of idle servers is dropped, since it is a
+// state and not a count.
 ProtocolReport Before(ProtocolReport all, const ProtocolReport& now) {
   all.idle_servers.clear();
   return all.Since(now);
@@ -75,7 +76,8 @@ void SimRank::Stop(Nanos lasts) {
   stopped_until_ = std::max(stopped_until_, events_.now() + lasts);
 }
 
-// Moves everything along that can move now; arithmetic ends the look until it is done.
+// Does all work that is possible now.  After arithmetic it returns, and is called again when the
+// arithmetic is done in virtual time.
 void SimRank::Look() {
   look_scheduled_ = false;
   if (stopped_until_ > events_.now()) return Wake();
@@ -105,13 +107,13 @@ void SimRank::Look() {
   events_.At(std::max(timer, events_.now()), [this] { Wake(); });
 }
 
-// Once for each boundary.
+// Calls on_boundary once for each boundary.
 void SimRank::ReportBoundary() {
   if (std::exchange(boundary_reported_, true)) return;
   on_boundary();
 }
 
-// Follows the worker's step; true when it has come to its next part.
+// Handles the start or the end of the worker's step.  Returns true if there was one.
 bool SimRank::StepMoved() {
   if (parts_.driver.TakeStarted()) {
     ComputeStep();
@@ -145,7 +147,8 @@ void SimRank::ComputeStep() {
   worker_.compute += timing.end;
   report_.compute = compute_time_ = timing.end;
   const size_t last = setup_.exchange.layer_gradients.ranges.size() - 1;
-  // Only a collective has something to do before the end.
+  // With servers nothing is sent before the end of the step, so only the last gradient is
+  // announced.
   for (size_t gradient = setup_.exchange.placement().servers > 0 ? last : 0; gradient < last;
        ++gradient) {
     events_.After(timing.ready[gradient], [this, gradient] { Announce(gradient); });
@@ -168,7 +171,8 @@ void SimRank::Announce(size_t gradient) {
   }
 }
 
-// Behind a stop, which may have become longer meanwhile: in the order in which they were ready.
+// Announces gradients after a stop, in the order in which they became ready.  The stop may have
+// been extended meanwhile.
 void SimRank::AnnounceLate() {
   if (stopped_until_ > events_.now()) {
     events_.At(stopped_until_, [this] { AnnounceLate(); });
@@ -195,7 +199,7 @@ void SimRank::FinishStep() {
   ++worker_.steps;
   worker_.samples += report_.samples;
   if (SimulationProgress* const progress = setup_.progress) {
-    // One thread writes.
+    // Only this thread writes, so no atomic increment is needed.
     progress->steps.store(progress->steps.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
     progress->time.store(events_.now(), std::memory_order_relaxed);
@@ -224,7 +228,7 @@ void SimRank::Die() {
     dies_later_ = true;
     return;
   }
-  EndCompute();  // to nothing
+  EndCompute();  // the result is dropped
   if (driver.stage() == StepStage::kRunning) {
     worker_.compute -= compute_time_ - (events_.now() - started_);
   }
@@ -242,7 +246,7 @@ bool SimRank::Bury() {
   return true;
 }
 
-// A step that waits has been waiting from before the boundary.
+// A step that waits at the boundary keeps the time at which it was begun.
 void SimRank::Visit(StateVisitor& visitor) {
   constexpr Nanos kNotYet = -1;
   visitor.Int("steps", worker_.steps);
@@ -256,7 +260,8 @@ void SimRank::Visit(StateVisitor& visitor) {
   VisitCounts(visitor);
 }
 
-// What has been counted so far is before, once it is loaded.
+// Saves the totals of the whole run.  After loading, the *_before_ members are set to the loaded
+// totals minus the counts of this process.
 void SimRank::VisitCounts(StateVisitor& visitor) {
   Collective::Traffic traffic = this->traffic();
   visitor.Int("bytes_sent", traffic.bytes_sent);
@@ -284,7 +289,7 @@ void SimRank::SupposeSamples() {
   }
 }
 
-// As in VisitCounts.  Actors that are saved have counted themselves.
+// The same as VisitCounts for the counts of protocols.  Saved actors include their own counts.
 void SimRank::VisitHistory(StateVisitor& visitor) {
   visitor.Int(kHistory, worker_.samples);
   visitor.Ints("step_times", step_times_);

@@ -1,14 +1,14 @@
-// SimRank: one rank of a simulation - a driver with its actors, and the virtual compute of its
+// SimRank: one rank of a simulation: a driver with its actors, and the virtual compute of its
 // worker.
 //
-// The rank's exchange thread is one processor: arithmetic on vectors occupies it, and what is
-// behind waits.  Compute goes on beside it.
+// The rank's exchange thread is modelled as one processor: arithmetic on vectors occupies it, and
+// later work waits.  The worker computes in parallel.
 #pragma once
 
 #include <memory>
 
+#include "framework/cluster/compute_model.h"
 #include "framework/exchange/rank_parts.h"
-#include "framework/sim/compute_model.h"
 #include "framework/sim/event_queue.h"
 #include "framework/sim/simulation.h"
 
@@ -25,36 +25,40 @@ class VirtualClock : public Clock {
 
 class SimRank {
  public:
-  // Everything but the dependencies outlives the rank, whose clock is that of the events.
+  // The references outlive the rank.  `dependencies` must use the clock of `events`.
   SimRank(const SimulationSetup& setup, Rank rank, EventQueue& events, const ComputeModel& compute,
           RankDependencies dependencies);
-  // Waits for a step that the source computes: it writes into this rank's memory.
+  // Waits for a step that the source is computing, since it writes into this rank's memory.
   ~SimRank();
 
-  // Something may have come for this rank: looks now, or when its processor is free.
+  // Call it when there may be work for this rank.  The rank looks for it now, or when its processor
+  // is free.
   void Wake();
   void Leave();
-  // From now on it does nothing for so long (Faults::Stop).
+  // Makes the rank do nothing for this long (Faults::Stop).
   void Stop(Nanos lasts);
-  // Its actors see nothing any more.  What they have asked for goes out; then their neighbours hear of
-  // it.  While a boundary is being counted nobody dies, but when it is left.
+  // Makes the rank die.  Its actors get no more events; effects that they have asked for are
+  // carried out, then its neighbours are notified (Driver::Die).  While messages are counted for a
+  // boundary, the death is postponed until the boundary is left.
   void Die();
-  // Calls `kill` when its worker has ended so many steps, before the next one.
+  // Calls `kill` when the worker has ended `steps` steps, before the next one.
   void DieBehind(int64_t steps, std::function<void()> kill);
-  // At a boundary: what this rank has beside its actors.
+  // Call these at a boundary.  SaveActors saves the actors; Visit visits the state of this rank
+  // outside of its actors.
   StateRecord SaveActors() { return parts_.Save(); }
   void Visit(StateVisitor& visitor);
-  // What has been counted besides, behind that; kHistory is its first field.
+  // Visits counts that are saved after that state.  kHistory is the name of the first field.
   static constexpr char kHistory[] = "samples";
   void VisitHistory(StateVisitor& visitor);
-  // Where nobody has counted them: of the steps that the worker has had, as many as its share of a batch has.
+  // Sets the worker's samples, if they were not saved, to those of its share of a batch in each of
+  // its steps.
   void SupposeSamples();
 
   Driver& driver() { return parts_.driver; }
   const Quiescence& quiescence() const { return parts_.quiescence; }
   const RankTimeline* timeline() const { return parts_.timeline.get(); }
   const SimulatedWorker& worker() const { return worker_; }
-  // Over all the run, also before it was resumed.
+  // Totals of the whole run, those from before a resume included.
   Collective::Traffic traffic() const;
   CompressionReport compression() const;
   ProtocolReport protocol() const;
@@ -82,26 +86,26 @@ class SimRank {
   RankParts parts_;
 
   SimulatedWorker worker_;
-  Collective::Traffic traffic_before_;  // what came before a resume
+  Collective::Traffic traffic_before_;  // totals from before a resume
   CompressionReport compression_before_;
   ProtocolReport protocol_before_, worker_protocol_before_;
   std::vector<Nanos> step_times_;
-  int64_t last_step_ = -1;  // behind which kill_ is called
+  int64_t last_step_ = -1;  // kill_ is called after this step
   std::function<void()> kill_;
   bool buried_ = false;
-  bool dies_later_ = false;  // when the rest that is being counted is left
+  bool dies_later_ = false;  // it dies when the coming boundary is left
   bool look_scheduled_ = false;
   bool boundary_reported_ = false;
   Nanos timer_scheduled_ = -1;
   Nanos busy_until_ = 0;
   Nanos stopped_until_ = 0;
   std::vector<size_t> unannounced_;  // layers' gradients that became ready while it was stopped
-  StepReport report_;                // of the step that is computed, once it is
-  bool computing_ = false;           // the source is at it
-  Nanos compute_time_ = 0;           // of that step
-  Nanos started_ = 0;                // when its compute began
-  Nanos asked_ = 0;                  // when the step was begun
-  Nanos computed_ = 0;               // when its last gradient was there
+  StepReport report_;                // of the current step; complete after EndCompute
+  bool computing_ = false;           // the source is computing the step
+  Nanos compute_time_ = 0;           // virtual compute time of the step
+  Nanos started_ = 0;                // time at which its compute began
+  Nanos asked_ = 0;                  // time at which the step was begun
+  Nanos computed_ = 0;               // time at which its last gradient was ready
 };
 
 }  // namespace dtrain

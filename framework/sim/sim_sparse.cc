@@ -57,7 +57,8 @@ class SimSparseSums::End : public SparseCollective {
     return ghosts() ? std::llround(all_.moved_by_ghosts_.periodic_bytes)
                     : real().periodic_bytes_received();
   }
-  // What all share as well: whichever end is loaded last, it is the same.
+  // Each rank also saves `calls`, which all ranks share; the value is the same whichever is loaded
+  // last.
   void Visit(StateVisitor& visitor) override {
     DT_CHECK(Idle()) << "sums in flight";
     std::vector<int64_t> calls;
@@ -142,7 +143,7 @@ void SimSparseSums::Finish() {
   BeginIfAllAreThere();
 }
 
-// By all ranks' collectives, each in its turn.
+// Runs the collectives of all ranks in turn until all are done.
 void SimSparseSums::SumNumbers(const Waiting& sum) {
   for (size_t rank = 0; rank < real_.size(); ++rank) {
     real_[rank]->Start(sum.unit, sum.n, sum.k, sum.mine[rank]);

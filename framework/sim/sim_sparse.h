@@ -1,10 +1,11 @@
-// SimSparseSums: sums of sparse selections in virtual time, charged as a whole (sparse_cost.h).
+// SimSparseSums: sparse all-reduce in virtual time, with one event per sum (sparse_cost.h).
 //
-// A sum begins when every rank has started it and the one before is done, and takes what it costs; all
-// ranks are done at the same time.  Numbers are summed by the real collectives of all ranks, in this
-// thread, over a transport that takes no time: bits, state and traffic are those of real ranks.  Ghosts
-// are answered with sizes, as if no two ranks had selected the same place: what is in the sum, and for
-// each rank an equal share of what is not.
+// A sum begins when every rank has started it and the one before is done, and takes its cost.  All
+// ranks are done at the same time.  In a numeric simulation the real collectives of all ranks
+// compute the sum, in this thread, over a transport that takes no virtual time, so bits, state and
+// traffic are those of real ranks.  For ghosts the result has sizes only, as if no two ranks had
+// selected the same position: the size of the sum, and for each rank an equal share of the entries
+// that are not in it.
 #pragma once
 
 #include <deque>
@@ -23,12 +24,12 @@ class SimSparseSums {
  public:
   enum class Kind { kNumbers, kGhosts };
 
-  // `wake(rank)`: a sum of that rank is done.  `node_of`: of each rank, for the bytes inside nodes of
-  // numbers; empty where nobody counts them.
+  // `wake(rank)` is called when a sum of that rank is done.  `node_of`: the node of each rank, to
+  // count bytes inside nodes in a numeric simulation; empty: they are not counted.
   SimSparseSums(EventQueue& events, SparseCost cost, Kind kind, std::function<void(Rank)> wake,
                 const std::vector<int>& node_of = {});
 
-  // The end of rank `rank`; all live as long as this.
+  // Returns the collective of rank `rank`.  SimSparseSums outlives it.
   std::unique_ptr<SparseCollective> Connect(Rank rank);
 
  private:
@@ -38,11 +39,11 @@ class SimSparseSums {
     int64_t n = 0;
     int64_t k = 0;
     std::vector<SparseEntries> mine;  // by rank
-    int started = 0;
+    int started = 0;                  // number of ranks that have started it
   };
   struct Ghost {
     SparseCollective::Sum sum;
-    int held = 0;  // by ranks that have not released it
+    int held = 0;  // number of ranks that have not released it
   };
 
   int64_t Start(Rank rank, int64_t ticket, const Waiting& sum, SparseEntries mine);
@@ -59,17 +60,17 @@ class SimSparseSums {
   SparseCost cost_;
   const int ranks_;
   std::function<void(Rank)> wake_;
-  std::map<int, int64_t> calls_;  // of each unit
+  std::map<int, int64_t> calls_;  // number of sums so far, by unit
   std::deque<Waiting> waiting_;   // from ticket done_ on
-  int64_t done_ = 0;              // sums
+  int64_t done_ = 0;              // sums that are done
   bool running_ = false;
 
-  // Of numbers, by rank; none for ghosts.  Their tickets are ours.
+  // For a numeric simulation, by rank; empty for ghosts.  Their tickets equal those of this object.
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<std::unique_ptr<SparseCollective>> real_;
 
-  std::deque<Ghost> ghosts_;           // from ticket done_ - its size on
-  SparseCost::Moved moved_by_ghosts_;  // a rank's
+  std::deque<Ghost> ghosts_;           // the last sums, up to ticket done_ - 1
+  SparseCost::Moved moved_by_ghosts_;  // by each rank, so far
 };
 
 }  // namespace dtrain

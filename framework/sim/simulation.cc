@@ -18,9 +18,10 @@ namespace dtrain {
 namespace {
 
 constexpr int kStatesShown = 40;
-constexpr int64_t kTimelineEvents = 1 << 22;  // of all ranks
+constexpr int64_t kTimelineEvents = 1 << 22;  // of all ranks together
 
-// Without a source of gradients a ghost; with the nodes of the cluster where none are given.
+// Makes the run a ghost run if there is no source of gradients, and sets the nodes of the ranks
+// from the cluster if none are given.
 SimulationSetup Completed(SimulationSetup setup) {
   ExchangeSpec& spec = setup.exchange;
   spec.ghost = setup.source == nullptr;
@@ -48,7 +49,7 @@ ReduceTime TimeOfSums(const SimulationSetup& setup) {
   };
 }
 
-// Half as long, with the residual and the rounding.
+// Sums in 16 bits: half of the bytes, plus the arithmetic for the residual and the rounding.
 ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& compute) {
   return
       [cost = CostOfAllReduce(setup),
@@ -58,7 +59,8 @@ ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& c
       };
 }
 
-// With what the exchange thread does before and behind: the residual, the selection, the sum.
+// Sums of selected entries, plus the arithmetic of the exchange thread for residual, selection and
+// sum.
 ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& compute) {
   const CompressConfig& compress = setup.exchange.actors.compress;
   std::function<Nanos(int64_t)> sum = [cost = CostOfSparseAllReduce(setup),
@@ -87,7 +89,7 @@ LayerGradients TimedLayerGradients(const SimulationSetup& given) {
   }
   LayerGradients layer_gradients = spec.layer_gradients;
   layer_gradients.ready = UsualReady(setup.cluster, setup.profile, samples);
-  // Workers that clip their own gradient send nothing before the whole of it is there.
+  // Workers that clip their own gradient send nothing before the whole gradient is ready.
   if (spec.actors.compress.clip_norm > 0) {
     std::fill(layer_gradients.ready.begin(), layer_gradients.ready.end(),
               layer_gradients.ready.back());
@@ -116,7 +118,7 @@ struct Simulation::World {
   SimulationResult Result();
 
   const SimulationSetup setup;
-  BlobPools pools;  // messages on their way hold blobs of it
+  BlobPools pools;  // declared before `events`, since messages in flight have blobs of it
   EventQueue events;
   const VirtualClock clock{events};
   Network network;
@@ -165,7 +167,7 @@ Simulation::World::World(const SimulationSetup& given)
   ended = spec.start.over;
 }
 
-// Those that come at a time of their own, now or later.
+// Schedules the faults that have a time which has not passed yet.
 void Simulation::World::ExpectFaults() {
   for (const Death& death : setup.cluster.deaths) {
     const Nanos at = FromSeconds(death.at_seconds);
@@ -184,7 +186,8 @@ void Simulation::World::Kill(const Death& death) {
   }
 }
 
-// Where it goes on: the time before the rank is made, the rank's own when its step has begun.
+// When a saved simulation continues, time and network are loaded before the first rank is made, and
+// each rank's state after its construction.
 void Simulation::World::AddRank(Rank rank, const VectorSlice& initial) {
   static const StateRecord kNothing;
   const ExchangeSpec& spec = setup.exchange;
@@ -204,7 +207,7 @@ void Simulation::World::AddRank(Rank rank, const VectorSlice& initial) {
   ranks.back()->on_boundary = [this] { RankAtBoundary(); };
   if (setup.hosts == nullptr) return;
   ranks.back()->Visit(saved);
-  // Older programs did not save it.
+  // Checkpoints of older versions do not have the history.
   if (setup.hosts->at(rank).Find("", SimRank::kHistory) != nullptr) {
     ranks.back()->VisitHistory(saved);
   } else {
@@ -220,7 +223,7 @@ void Simulation::World::Visit(StateVisitor& visitor) {
   network.Visit(visitor);
 }
 
-// When all have come to a boundary the run goes on, or is over.
+// Called by each rank at a boundary.  When all ranks have reached it, the run continues or ends.
 void Simulation::World::RankAtBoundary() {
   if (++resting < static_cast<int>(ranks.size())) return;
   resting = 0;
@@ -229,7 +232,7 @@ void Simulation::World::RankAtBoundary() {
   ended = enough || state.samples_applied >= setup.exchange.rule.last_samples || state.stop ||
           !state.finite;
   if (ended) return;
-  // Looks that nobody needs any more: what is left is what a checkpoint has.
+  // The remaining events are not needed, since all state is in the ranks, as it is in a checkpoint.
   events.Clear();
   for (const auto& rank : ranks) rank->Leave();
   ExpectFaults();
@@ -292,7 +295,7 @@ SimulationResult Simulation::World::Result() {
   return result;
 }
 
-// Synchronous: of the last step.  Asynchronous: the mean over the run.
+// Returns the loss of the last step of a synchronous run, or the mean over an asynchronous run.
 double Simulation::World::Loss() const {
   const auto mean = [](double sum, int64_t samples) {
     return sum / static_cast<double>(std::max<int64_t>(samples, 1));

@@ -14,13 +14,14 @@ namespace {
 constexpr double kCountBytes = sizeof(SparseCount);
 constexpr double kEntryBytes = sizeof(int32_t) + sizeof(float);
 constexpr double kSumBytes = sizeof(int64_t);
-// A message of entries is sent as: their count, positions, values.
+// Entries are sent as three transport messages: count, positions, values; two if the count is
+// known.
 constexpr int kCounted = 3;
 constexpr int kKnown = 2;
 
 }  // namespace
 
-// Notes one round's messages and finds the busiest.
+// Adds up the messages of a round and finds the busiest NIC and rank.
 class SparseCost::Survey {
  public:
   explicit Survey(const std::vector<int>& node_of)
@@ -69,8 +70,8 @@ class SparseCost::Survey {
 
   const std::vector<int>& node_of_;
   Round round_;
-  std::vector<double> outgoing_, incoming_;  // of NICs
-  std::vector<double> posts_;                // of ranks
+  std::vector<double> outgoing_, incoming_;  // blocks by NIC
+  std::vector<double> posts_;                // messages by rank
 };
 
 SparseCost::Rounds SparseCost::Survey::Shifts() {
@@ -109,17 +110,17 @@ SparseCost::Rounds SparseCost::Survey::CountSums() {
   return rounds;
 }
 
-// A few steps at a time.  Which steps leave a node depends on the rank; what a NIC carries in all is
-// spread over them evenly.
+// A round has kUnderWay steps.  Which steps leave a node depends on the rank, so the total traffic
+// of a NIC is distributed evenly over the steps.
 SparseCost::Rounds SparseCost::Survey::Split() const {
   std::vector<double> members(Nodes());
   for (const int node : node_of_) members[static_cast<size_t>(node)] += 1;
   const double all = ranks();
-  double nic = 0;  // of all steps
+  double nic = 0;  // blocks through the busiest NIC in all steps
   double all_inside = 0;
-  for (const double here : members) {
-    nic = std::max(nic, here * (all - here));
-    all_inside += here * (here - 1);
+  for (const double local : members) {
+    nic = std::max(nic, local * (all - local));
+    all_inside += local * (local - 1);
   }
   Rounds rounds;
   for (int done = 0; done < ranks() - 1; done += SparseSplit::kUnderWay) {
@@ -151,7 +152,7 @@ SparseCost::SparseCost(const std::string& collective, int ranks, const NetworkMo
   split_ = survey.Split();
 }
 
-// In this call, or in the mean.
+// Returns how often an action with this period happens in this call, or the mean over all calls.
 double SparseCost::TimesIn(const SparseLoad& load, int64_t period) const {
   if (load.call < 0) return 1.0 / static_cast<double>(period);
   return load.call % period == 0 ? 1 : 0;

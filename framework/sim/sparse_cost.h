@@ -1,44 +1,47 @@
-// SparseCost: how long a sparse collective takes, and what it moves, by its rounds as they are sent
-// (comm/sparse_*.h).
+// SparseCost: the time of a sparse collective, and the bytes that it moves, computed from the
+// rounds of its messages (comm/sparse_*.h).
 //
-// As in plan_cost.h all ranks begin a round together and nothing else is on the network; a round costs
-// what its busiest NIC and rank do.  For links that are all alike, with a, b and g for latency, time a
-// byte and time a byte added, in words of 4 bytes, without the words that counts take:
+// As in schedule_cost.h, all ranks begin a round together, there is no other traffic, and a round
+// takes as long as its busiest NIC and rank.  With uniform links the costs are the following, where
+// a is the latency, b the time to send a word of 4 bytes and g the time to add one; the words of
+// counts are left out:
 //
 //   gather   a log P + 2 (P-1) k b
 //   gtopk    2 a log P + 4 k log P b + 2 k log P g
 //   oktopk   a ((P-1)/4 + 2 log P) + 4 k (P-1)/P b + 2 k (P-1)/P g
 //
-// log P is rounded up; gtopk's and the periodic sums' tree has one level more where P is no power of two.
-// (Table of costs: Li and Hoefler, PPoPP 2022, section 3.)  What gather's caller adds is the
-// caller's.  oktopk: regions are taken to hold alike numbers of entries, so nothing is moved to balance
-// them; on top of the above, every 64th call cuts them (sums of P numbers of 8 bytes), every 32nd finds
-// the exact threshold (4 sums of 256).  These sums take a little longer where P is no power of two:
-// what quick ranks send next shares NICs with them.
+// log P is rounded up.  The tree of gtopk, and that of oktopk's periodic sums, has one level more
+// if P is not a power of two.  (Table of costs: Li and Hoefler, PPoPP 2022, section 3.)  The
+// additions of gather, which its caller makes, are not included.  For oktopk it is assumed that all
+// regions have equal numbers of entries, so nothing is moved to balance them.  Besides the above,
+// every 64th call computes new regions (sums of P numbers of 8 bytes), and every 32nd the exact
+// threshold (4 sums of 256 numbers).  These sums really take a little longer if P is not a power of
+// two, since fast ranks already send their next messages over the same NICs.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "framework/cluster/network_model.h"
 #include "framework/comm/collective.h"
 #include "framework/core/time.h"
-#include "framework/sim/network_model.h"
 #include "framework/sim/round_cost.h"
 
 namespace dtrain {
 
 struct SparseLoad {
-  double entries = 0;  // that each rank has selected, in the mean
-  double k = 0;        // asked for: so many are in gtopk's and oktopk's sum
-  int64_t call = -1;   // of its unit, from 0; below: the mean over all calls
+  double entries = 0;  // entries that a rank has selected, mean over the ranks
+  double k = 0;        // entries asked for, which is the size of gtopk's and oktopk's sum
+  int64_t call = -1;   // number of the unit's call, from 0; -1: the mean over all calls
 };
 
 class SparseCost {
  public:
-  // `collective`: "gather", "gtopk", "oktopk" (UsageError for others).  `add_ns_per_byte`: of dense
-  // additions; a sparse entry counts as 8 bytes.  `node_of`: the node of each rank; empty: rank /
-  // network.per_node.  O(ranks log ranks); the functions below O(log ranks), oktopk's O(ranks).
+  // `collective`: "gather", "gtopk" or "oktopk"; throws UsageError for others.  `add_ns_per_byte`:
+  // time of dense additions; a sparse entry counts as 8 bytes.  `node_of`: the node of each rank;
+  // empty: rank / network.per_node.  Takes O(ranks log ranks); the functions below take O(log
+  // ranks), for oktopk O(ranks).
   SparseCost(const std::string& collective, int ranks, const NetworkModel& network,
              double add_ns_per_byte, std::vector<int> node_of = {});
 
@@ -47,34 +50,35 @@ class SparseCost {
 
   Nanos Of(const SparseLoad& load) const;
 
-  // What a rank moves, in the mean over ranks; in bytes and messages.
+  // Bytes and messages that a rank moves, mean over the ranks.
   struct Moved {
-    double bytes_sent = 0;  // and received: all ranks' together are as many
+    double bytes_sent = 0;  // the mean of bytes received is the same
     double bytes_inside = 0;
     double messages = 0;
-    double periodic_bytes = 0;  // of bytes_sent, for exact thresholds
+    double periodic_bytes = 0;  // part of bytes_sent for exact thresholds
   };
   Moved MovedBy(const SparseLoad& load) const;
 
  private:
-  // In blocks, of which each message has some.
+  // A round.  Amounts are in blocks; each message has one or more blocks.
   struct Round {
     double nic = 0;         // through the busiest direction of a NIC
-    double inside = 0;      // the largest from one rank to another of its node
+    double inside = 0;      // the largest amount from one rank to another of its node
     double all = 0;         // sent by all ranks
-    double all_inside = 0;  // of these, inside nodes
+    double all_inside = 0;  // part of `all` inside nodes
     double sends = 0;       // messages of all ranks
-    double posts = 0;       // messages that one rank sends and receives
-    bool between = false;   // anything passes a NIC
-    double added = 0;       // by a rank
+    double posts = 0;       // largest number of messages that a rank sends and receives
+    bool between = false;   // some message passes a NIC
+    double added = 0;       // arithmetic of a rank
   };
   using Rounds = std::vector<Round>;
   class Survey;
-  // Rounds, with the size of a block, and how often: 1/64 is every 64th call.
+  // Rounds with the size of a block.  `times` is the mean number of times per call: 1/64 for every
+  // 64th call.
   struct Phase {
     const Rounds* rounds = nullptr;
     double block_bytes = 0;
-    int messages = 1;  // that a round's message is sent as
+    int messages = 1;  // transport messages per message of a round
     double times = 1;
     bool periodic = false;  // for exact thresholds
   };
@@ -87,10 +91,10 @@ class SparseCost {
   int ranks_;
   NetworkModel network_;
   double add_ns_per_byte_;
-  Rounds shifts_;  // all-gathers
-  Rounds up_, down_;
-  Rounds sums_;   // of counts
-  Rounds split_;  // by owners
+  Rounds shifts_;     // all-gather (SparseRounds)
+  Rounds up_, down_;  // tree (SparseTree)
+  Rounds sums_;       // sums of counts (CountSum)
+  Rounds split_;      // all-to-all (SparseSplit)
 };
 
 }  // namespace dtrain

@@ -1,5 +1,6 @@
-// Task: something to do later.  Move-only, called at most once; 48 bytes of captures lie inside, so
-// that the millions of events of a simulated run allocate nothing (more is kept on the heap).
+// Task: a move-only function that is called at most once.  Up to 48 bytes of captures are stored
+// inside, so that the millions of events of a simulated run allocate nothing; larger captures are
+// on the heap.
 #pragma once
 
 #include <concepts>
@@ -40,7 +41,7 @@ class Task {
 
   explicit operator bool() const { return actions_ != nullptr; }
 
-  // Runs it; afterwards the task is empty, also when the function throws.
+  // Runs the function.  The task is empty afterwards, even if the function throws.
   void operator()() {
     DT_CHECK(actions_ != nullptr) << "an empty task is called";
     Task running = std::move(*this);
@@ -52,7 +53,7 @@ class Task {
 
   struct Actions {
     void (*run)(void* buffer);
-    void (*move)(void* from, void* to);  // leaves nothing behind in `from`
+    void (*move)(void* from, void* to);  // destroys the object in `from`
     void (*destroy)(void* buffer);
   };
 

@@ -35,15 +35,15 @@ bool Solver::Apply(const ArenaLayout& layout, Range range, const UpdateArgs& arg
   bool finite = true;
   ForEachFactor(layout, range, [&](Range part, double factor) {
     const int64_t offset = part.begin - range.begin;
-    UpdateArgs here = args;
-    here.lr *= factor;
-    here.gradient += offset;
-    here.weights_in += offset;
-    here.weights_out += offset;
+    UpdateArgs part_args = args;
+    part_args.lr *= factor;
+    part_args.gradient += offset;
+    part_args.weights_in += offset;
+    part_args.weights_out += offset;
     for (size_t i = 0; i < args.state.size(); ++i) state[i] = args.state[i] + offset;
-    here.state = std::span(state).first(args.state.size());
-    if (factor == 0) return LoopsOf(args).Keep(part.size(), here);
-    finite &= ApplyAlike(layout, part, here);
+    part_args.state = std::span(state).first(args.state.size());
+    if (factor == 0) return LoopsOf(args).Keep(part.size(), part_args);
+    finite &= ApplyAlike(layout, part, part_args);
   });
   return finite;
 }

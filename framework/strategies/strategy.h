@@ -50,7 +50,7 @@ class Strategy {
   virtual ~Strategy() = default;
 
   // Reads the strategy's keys in section `strategy`; `name` and `record` belong to the run
-  // (runtime/setup/run_config.h).
+  // (setup/run_config.h).
   virtual void Configure(config::Reader& reader) = 0;
 
   // True if all workers end the same step together, on equal weights; else each takes its own

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/rank_checkpoint.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/core/sha256.h"
-#include "framework/runtime/weights/rank_checkpoint.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/cli/command_outcome.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {
@@ -175,7 +175,7 @@ TEST_F(CkptCommand, DiffNamesWhatRanksDifferIn) {
 TEST_F(CkptCommand, VerifySaysOkForEveryFormat) {
   const std::string path = Save("c.h5"), exported = (folder_ / "w.safetensors").string();
   WriteStoredWeights(exported, WeightsFormat::kSafetensors, ReadStoredWeights(path));
-  const std::string older = DTRAIN_SOURCE_DIR "/tests/weights/without_seal.h5";
+  const std::string older = DTRAIN_SOURCE_DIR "/tests/checkpoint/without_seal.h5";
   const CommandOutcome outcome = Ckpt({"verify", path, exported, older});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, path + ": ok\n" + exported + ": ok\n" + older + ": ok\n");
@@ -217,7 +217,7 @@ TEST_F(CkptCommand, VerifyCountsWhatIsNoNumber) {
 
 // In a file without a seal nothing but reading them shows it.
 TEST_F(CkptCommand, VerifyReadsTheSolversVectors) {
-  std::string bytes = Slurp(DTRAIN_SOURCE_DIR "/tests/weights/without_seal.h5");
+  std::string bytes = Slurp(DTRAIN_SOURCE_DIR "/tests/checkpoint/without_seal.h5");
   const std::string of_ip1(reinterpret_cast<const char*>(sample_.momentum.data() + 3), 24 * 4);
   bytes.at(bytes.find(of_ip1) + 5) ^= 1;
   Spit(folder_ / "old.h5", bytes);

@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
+#include "framework/onnx/export/onnx_export.h"
 #include "framework/onnx/file/onnx_file.h"
-#include "framework/runtime/export/onnx_export.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/cli/command_outcome.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -11,10 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "tests/checkpoint/checkpoint_sample.h"
+#include "tests/checkpoint/foreign_hdf5.h"
 #include "tests/cli/command_outcome.h"
-#include "tests/weights/checkpoint_sample.h"
-#include "tests/weights/foreign_hdf5.h"
 
 namespace dtrain {
 namespace {

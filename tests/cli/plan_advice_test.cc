@@ -277,7 +277,7 @@ TEST(PlanCommand, SaysWhatItLeavesOut) {
     EXPECT_EQ(outcome.code, 0);
     return outcome.err;
   };
-  EXPECT_THAT(said("overlap_buckets=true"), HasSubstr("overlap_buckets is not in what follows"));
+  EXPECT_THAT(said("overlap_buckets=true"), HasSubstr("overlap_buckets is not predicted"));
   EXPECT_THAT(said("strategy.name=ps_asp"), HasSubstr("strategy ps_asp is no schedule"));
   EXPECT_EQ(said("strategy.name=wfbp"), "");
 }

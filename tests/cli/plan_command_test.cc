@@ -174,7 +174,7 @@ TEST(PlanCommand, WhatHasNoPlanIsRefused) {
   EXPECT_THAT(error({"--compressors", "fp16:density=0.1"}), HasSubstr("density"));
   EXPECT_THAT(error({"--compressors", "topk", "--exchanges", "tree"}), HasSubstr("gtopk"));
   EXPECT_THAT(error({"--compressors", "fp16", "--exchanges", "gather"}),
-              HasSubstr("there is none that selects"));
+              HasSubstr("no compressor sparsifies them"));
 }
 
 // What --set says of the config's own compressor is not for others, and an error in the last one is found before

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/core/file.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/cli/command_outcome.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

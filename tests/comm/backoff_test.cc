@@ -5,7 +5,7 @@
 namespace dtrain {
 namespace {
 
-// Pauses every `step` nanoseconds of a made-up clock.
+// Calls Pause every `step` nanoseconds of a fake clock.
 int PausesBeforeTheFirstSleep(Nanos step) {
   Backoff backoff;
   int pauses = 0;
@@ -46,7 +46,7 @@ TEST(Backoff, ResetYieldsAgain) {
   EXPECT_EQ(backoff.NextSleep(1'000'000), 0);
 }
 
-// On the real clock, however long its pauses take: polling ends in sleep, and begins again.
+// Uses the real clock: after any length of pauses polling ends in sleep, and Reset starts it again.
 TEST(Backoff, PauseComesBackAndCountsItsPolling) {
   Backoff backoff;
   const auto would_sleep = [&] {

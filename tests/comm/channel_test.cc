@@ -1,4 +1,4 @@
-// One reduction at a time, or several: which messages leave before the reduction before is done.
+// Tests one reduction at a time, and several: which messages leave before the previous reduction is done.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Not;
 
-// Notes the streams of what is sent.
+// Records the chunk streams of sent messages.
 class NotingTransport : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
@@ -24,14 +24,14 @@ class NotingTransport : public ForwardingTransport {
     return ForwardingTransport::Send(to, tag, data);
   }
 
-  std::vector<int> chunks;  // in the order of their first beginning, of all reductions
+  std::vector<int> chunks;  // by first use, over all reductions
 };
 
-// More than ordered sends of two ranks in one round.
+// More than the two ranks of `ordered` send in one round.
 constexpr int kChunkBytes = 128 << 10;
 constexpr size_t kChunkFloats = kChunkBytes / sizeof(float);
 
-// Two ranks in one thread, so that who does what when is the test's choice.
+// Two ranks in one thread, so that the test chooses their order of progress.
 class TwoRanks {
  public:
   TwoRanks(const std::string& name, bool overlap) : world_(2) {
@@ -70,7 +70,7 @@ TEST_P(ChannelTest, CarriesOneReductionAtATime) {
     first[rank].assign(kChunkFloats * kChunks, 1.0f);
     second[rank].assign(kChunkFloats * 2, 1.0f);
     ranks.Start(rank, first[rank]);
-    ranks.Start(rank, none);  // does not let the next one past
+    ranks.Start(rank, none);  // keeps the next reduction waiting
     ranks.Start(rank, second[rank]);
   }
   while (!ranks.collectives[0]->Idle() || !ranks.collectives[1]->Idle()) {

@@ -1,5 +1,5 @@
-// What every collective must do (framework/comm/collective.h), as scenarios that each rank runs
-// over whatever transport it has.
+// The requirements on every collective (framework/comm/collective.h), as scenarios that each rank runs over its
+// transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,10 +27,10 @@ inline std::vector<float> DrawGradient(Rank rank, int64_t n, int salt) {
   return values;
 }
 
-// Values whose sum depends on the order of the additions: magnitudes from 1e-3 to 1e3.
+// Values whose sum depends on the order of the additions, with magnitudes from 1e-3 to 1e3.
 //
-// Every rank wants those of all ranks, for each sum anew, and drawing takes longer than summing: what the scenarios
-// take most is drawn once.  No lock is held for it, as ThreadSanitizer would take that for an order of the ranks.
+// Every rank needs the values of all ranks for each sum, and drawing takes longer than summing, so the common ones are
+// drawn once.  No lock guards them: ThreadSanitizer would take a lock for an order between the ranks.
 inline std::vector<float> GradientOf(Rank rank, int64_t n, int salt = 0) {
   constexpr int kRanks = 8, kSalts = 25;
   struct Drawn {
@@ -46,7 +46,7 @@ inline std::vector<float> GradientOf(Rank rank, int64_t n, int salt = 0) {
   return {drawn.values.begin(), drawn.values.begin() + n};
 }
 
-// ((g0 + g1) + g2) + ...
+// Returns ((g0 + g1) + g2) + ...
 inline std::vector<float> CanonicalSum(int ranks, int64_t n, int salt = 0) {
   std::vector<float> sum = GradientOf(0, n, salt);
   for (Rank rank = 1; rank < ranks; ++rank) {
@@ -61,8 +61,8 @@ inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-// The sum in double precision, and what rounding in single may have moved it: each of the additions
-// by half a unit of the largest partial sum that there can be.
+// Checks `got` against the sum in double precision.  The tolerance is the rounding of single precision: half a unit of
+// the largest possible partial sum for each addition.
 inline void ExpectNearTheSum(const std::vector<float>& got, int ranks, int salt) {
   std::vector<double> sum(got.size(), 0);
   std::vector<double> magnitude(got.size(), 0);
@@ -86,7 +86,7 @@ inline void ExpectSum(const std::string& name, const std::vector<float>& got, in
   EXPECT_TRUE(SameBits(got, CanonicalSum(ranks, n, salt))) << n << " floats, not the canonical sum";
 }
 
-// Two nodes, of different size where there are more than two ranks.
+// Returns two nodes, of different size if there are more than two ranks.
 inline std::vector<int> TestNodes(int ranks) {
   std::vector<int> nodes(ranks, 0);
   for (Rank rank = 0; rank < ranks; ++rank) nodes[rank] = 3 * rank >= 2 * ranks ? 1 : 0;
@@ -111,8 +111,8 @@ inline void SumsOfAllSizes(Transport& transport, const std::string& name, int64_
   }
 }
 
-// Many reductions in flight at once, started one by one with some progress in between, as buckets
-// during a backward pass; each rank makes a different amount of progress.
+// Starts many reductions one by one with some progress in between, as a backward pass starts its buckets; the ranks
+// progress at different speeds.
 inline void ManyInFlight(Transport& transport, const std::string& name, bool overlap) {
   constexpr int kReductions = 25;
   const auto collective = MakeCollective(
@@ -132,7 +132,7 @@ inline void ManyInFlight(Transport& transport, const std::string& name, bool ove
   for (int i = 0; i < kReductions; ++i) ExpectSum(name, data[i], transport.size(), i);
 }
 
-// Two collectives of one transport must not take each other's messages when used in turn.
+// Two collectives on one transport, used in turn, must not take each other's messages.
 inline void CollectivesInTurn(Transport& transport, const std::string& name) {
   const auto first = MakeCollective(name, transport);
   const auto second = MakeCollective(name, transport);
@@ -145,7 +145,7 @@ inline void CollectivesInTurn(Transport& transport, const std::string& name) {
   }
 }
 
-// The same bits from every rank, and again when repeated.
+// Every rank gets the same bits, and again in a second run.
 inline void RepeatsToTheBit(Transport& transport, const std::string& name) {
   constexpr int64_t kFloats = 70'001;
   const auto collective = MakeCollective(name, transport);

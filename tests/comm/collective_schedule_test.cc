@@ -31,7 +31,7 @@ TEST(CollectiveSchedule, EveryCollectivesPlanGivesEveryRankEverySumOnce) {
   }
 }
 
-// The small schedule of `ordered` has its bits.
+// The small schedule of `ordered` gives the bits of the canonical sum.
 TEST(CollectiveSchedule, SmallPlansGiveEveryRankTheCanonicalSum) {
   for (const auto& [name, entry] : CollectiveRegistry::All()) {
     if (entry.rules == nullptr || entry.rules(2).small_scheduler == nullptr) continue;
@@ -57,7 +57,7 @@ TEST(CollectiveSchedule, RingIsNotCanonicalAndTheCheckerSeesIt) {
   EXPECT_NE(ScheduleChecker(RingSchedule, 3).Fault(true), "");
 }
 
-// Of each rank: nodes of one size, of several, with ranks in turn, and one with a single rank.
+// Returns maps of rank to node: nodes of equal size, of several sizes, with ranks in turn, and with a single rank.
 std::vector<std::vector<int>> NodeMapsOf(int world) {
   std::vector<std::vector<int>> maps(6);
   for (Rank rank = 0; rank < world; ++rank) {
@@ -80,7 +80,7 @@ TEST(CollectiveSchedule, HierarchicalGivesEveryRankEverySumOnceOnAnyNodes) {
   }
 }
 
-// 2 (N-1)/N n bytes through the NIC of each of N nodes, in each direction, whatever their ranks.
+// Through the NIC of each of N nodes pass 2 (N-1)/N n bytes in each direction, whatever its number of ranks.
 TEST(CollectiveSchedule, HierarchicalSendsEachVectorOnceBetweenNodes) {
   for (const int per_node : {1, 2, 3, 8}) {
     for (const int nodes : {2, 4, 8}) {
@@ -88,7 +88,7 @@ TEST(CollectiveSchedule, HierarchicalSendsEachVectorOnceBetweenNodes) {
       std::vector<int> node_of;
       for (Rank rank = 0; rank < world; ++rank) node_of.push_back(rank / per_node);
       const int64_t n = 16 * 24 * nodes;
-      int64_t outside = 0;  // of node 1
+      int64_t outside = 0;  // bytes that cross the NIC of node 1
       for (Rank rank = per_node; rank < 2 * per_node; ++rank) {
         const CollectiveSchedule schedule = HierarchicalSchedule(world, rank, node_of);
         outside += TrafficOf(schedule, n).bytes_sent - BytesInside(schedule, rank, node_of, n);
@@ -100,7 +100,7 @@ TEST(CollectiveSchedule, HierarchicalSendsEachVectorOnceBetweenNodes) {
   }
 }
 
-// Of one node with a single rank the others are led by one rank each.
+// If one node has a single rank, each of the other nodes has one owner.
 TEST(CollectiveSchedule, HierarchicalHasAsManyOwnersANodeAsTheSmallestNodeHasRanks) {
   const std::vector<int> nodes = {0, 0, 0, 1, 1, 1, 2};
   for (const Rank idle : {1, 2, 4, 5}) {
@@ -135,8 +135,8 @@ TEST(CollectiveSchedule, HalvingDoublingFollowsTheFormulas) {
   }
 }
 
-// Inside one tree, a leaf of the other (for an odd number rank 0 is on the edge of both): nobody
-// moves more than 2 n, and 2 ceil(log2 P) rounds.
+// Each rank is inside one tree and a leaf of the other (with an odd number, rank 0 is on the edge of both): no rank
+// moves more than 2 n, in 2 ceil(log2 P) rounds.
 TEST(CollectiveSchedule, DoubleTreesKeepAllRanksBusyAlike) {
   constexpr int64_t kFloats = 16 * 10;
   for (int world = 2; world <= 65; ++world) {
@@ -153,7 +153,7 @@ TEST(CollectiveSchedule, DoubleTreesKeepAllRanksBusyAlike) {
   }
 }
 
-// The checker is a test's only witness: each kind of fault must be seen.
+// The other tests rely on the checker alone, so it must find each kind of fault.
 CollectiveSchedule WithoutLastMove(int world, Rank rank, NodeMap /*node_of*/) {
   CollectiveSchedule schedule = OrderedSchedule(world, rank);
   if (rank == 1) schedule.moves.pop_back();
@@ -189,7 +189,7 @@ CollectiveSchedule FetchingForNothing(int world, Rank rank, NodeMap /*node_of*/)
   schedule.moves.push_back({1, MoveKind::kFetch, (rank + world - 1) % world, 0});
   return schedule;
 }
-// The half that it should keep, instead of the other.
+// The rank sends the half that it should keep.
 CollectiveSchedule SendingTheWrongRun(int world, Rank rank, NodeMap /*node_of*/) {
   CollectiveSchedule schedule = HalvingDoublingSchedule(world, rank);
   if (rank != 1) return schedule;
@@ -198,7 +198,7 @@ CollectiveSchedule SendingTheWrongRun(int world, Rank rank, NodeMap /*node_of*/)
   }
   return schedule;
 }
-// A sum waits for what it adds; its rank's sends behind it come too late for the others.
+// A sum waits for its inputs; sends of the same rank after it come too late for the other ranks.
 CollectiveSchedule SendingBehindTheSum(int world, Rank rank, NodeMap /*node_of*/) {
   CollectiveSchedule schedule = HalvingDoublingSchedule(world, rank);
   std::stable_partition(schedule.moves.begin(), schedule.moves.end(),
@@ -219,7 +219,7 @@ TEST(CollectiveSchedule, CheckerSeesFaults) {
               ::testing::EndsWith("waits forever"));
 }
 
-// 2 (P-1)/P n both ways; 2 rounds with 2 (P-1) messages, or 2 (P-1) rounds with one each.
+// 2 (P-1)/P n in each direction; 2 rounds with 2 (P-1) messages, or 2 (P-1) rounds with one message each.
 TEST(CollectiveSchedule, CostsFollowTheFormulas) {
   for (int world = 2; world <= 33; ++world) {
     const int64_t n = 16 * 7 * world;
@@ -243,7 +243,7 @@ TEST(CollectiveSchedule, CostsFollowTheFormulas) {
 }
 
 TEST(CollectiveSchedule, EmptyPiecesCostNothing) {
-  const PlanTraffic owner = TrafficOf(OrderedSchedule(4, 0), 5);  // all of it is rank 0's block
+  const PlanTraffic owner = TrafficOf(OrderedSchedule(4, 0), 5);  // the whole vector is in rank 0's block
   EXPECT_EQ(owner.bytes_received, 3 * 5 * 4);
   EXPECT_EQ(owner.bytes_sent, 3 * 5 * 4);
   const PlanTraffic other = TrafficOf(OrderedSchedule(4, 2), 5);
@@ -272,8 +272,8 @@ TEST(CollectiveSchedule, ScratchIsWhatOneRoundFetches) {
   EXPECT_EQ(OrderedSchedule(5, 2).fetches_max(), 4);
   EXPECT_EQ(RingSchedule(5, 2).fetches_max(), 1);
   EXPECT_EQ(ExchangeSchedule(5, 2).fetches_max(), 4);
-  EXPECT_EQ(HalvingDoublingSchedule(8, 2).fetches_max(), 4);  // half of it
-  EXPECT_EQ(HalvingDoublingSchedule(9, 1).fetches_max(), 8);  // a folded rank's
+  EXPECT_EQ(HalvingDoublingSchedule(8, 2).fetches_max(), 4);  // half of the vector
+  EXPECT_EQ(HalvingDoublingSchedule(9, 1).fetches_max(), 8);  // the vector of a folded rank
   EXPECT_EQ(DoubleTreesSchedule(8, 2).fetches_max(), 2);
 }
 

@@ -70,7 +70,7 @@ TEST(Collective, TrafficIsWhatThePlanCosts) {
   });
 }
 
-// Of two ranks, up to 64 KB go in one round and up to 4 MB in two with a message each; what is longer is cut.
+// Two ranks sum up to 64 KB in one round and up to 4 MB in two rounds with one message each; longer vectors are cut.
 TEST(Collective, TwoRanksCutWhatIsLong) {
   LocalWorld::Run(2, [](Transport& transport) {
     for (const auto& [bytes, messages] : {std::pair{64 << 10, 1}, std::pair{(64 << 10) + 64, 2},

@@ -1,6 +1,6 @@
-// What windows between the ranks of a node must do (framework/comm/node_window.h), as scenarios that
-// each rank runs.  tests/comm runs them over local, where the ranks are threads that map each
-// other's segments, tests/comm_mpi over mpi, where they are processes.
+// The requirements on windows between the ranks of a node (framework/comm/node_window.h), as scenarios that each rank
+// runs.  tests/comm runs them over local, where ranks are threads that map each other's segments; tests/comm_mpi runs
+// them over mpi, where ranks are processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace dtrain {
 
-constexpr int64_t kWindowElements = 5000;  // some pages
+constexpr int64_t kWindowElements = 5000;  // several pages
 
 inline std::unique_ptr<NodeWindow> MakeWindow(Transport& transport,
                                               NodeWindowOptions options = {kWindowElements}) {
@@ -47,8 +47,7 @@ inline bool AllAre(const Blob& blob, float value) {
   return std::all_of(blob.f32(), blob.f32() + blob.size(), [=](float v) { return v == value; });
 }
 
-// Each in turn lends one Blob to all others.  When they have read it all but one give it back, and that
-// one later.
+// Each rank in turn lends one Blob to all others.  After all have read it, all but one return it, and that one later.
 inline void LendToAll(Transport& transport, NodeWindow& window, float value) {
   Blob blob = window.New(kWindowElements);
   ASSERT_TRUE(blob);
@@ -59,7 +58,7 @@ inline void LendToAll(Transport& transport, NodeWindow& window, float value) {
   }
   window.TakeBack();
   EXPECT_TRUE(blob.shared()) << "it is lent";
-  transport.Barrier();  // who has read it may give it back from here on
+  transport.Barrier();  // every reader may return it from here on
   transport.Barrier();
   window.TakeBack();
   EXPECT_EQ(blob.shared(), transport.size() > 2) << "one has it still, when there are others";
@@ -98,7 +97,7 @@ inline void EveryoneReadsWhatOneHasWritten(Transport& transport) {
   }
 }
 
-// Blobs go round while all write, lend and read: none changes while somebody reads it.
+// Blobs are passed round while all ranks write, lend and read: none changes while a rank reads it.
 inline void NothingIsWrittenWhileItIsRead(Transport& transport) {
   const std::unique_ptr<NodeWindow> window = MakeWindow(transport);
   if (window == nullptr) return;
@@ -142,7 +141,7 @@ inline void WhatIsReadOutlivesItsLender(Transport& transport) {
   EXPECT_TRUE(AllAre(blob, 7));
 }
 
-// Ranks 0 and 1 are a node, the others one each.
+// Ranks 0 and 1 share a node; each other rank has one of its own.
 inline void OtherNodesBorrowNothing(Transport& transport) {
   std::vector<int> nodes(static_cast<size_t>(transport.size()));
   for (int rank = 0; rank < transport.size(); ++rank) nodes[rank] = std::max(rank - 1, 0);
@@ -158,7 +157,7 @@ inline void OtherNodesBorrowNothing(Transport& transport) {
   EXPECT_EQ(window->Lend(pools.New(10), 1 - transport.rank()), std::nullopt) << "no memory of its";
 }
 
-// One that cannot have a window leaves all without: nobody may look for what is not there.
+// If one rank cannot create a window, no rank has one: none may look for a missing segment.
 inline void ARankWithoutRoomLeavesAllWithout(Transport& transport) {
   struct statvfs disk = {};
   ASSERT_EQ(::statvfs("/dev/shm", &disk), 0);
@@ -175,7 +174,7 @@ inline void ARankWithoutRoomLeavesAllWithout(Transport& transport) {
       << said;
 }
 
-// Whenever a rank is killed, there is no name that would stay.
+// A segment has no name in the file system, so that a killed rank leaves none behind.
 inline void NothingHasANameInTheFolder(Transport& transport) {
   const auto names = [] {
     std::set<std::string> names;
@@ -191,7 +190,7 @@ inline void NothingHasANameInTheFolder(Transport& transport) {
   transport.Barrier();
 }
 
-// A place that another process's descriptor happens to have.
+// Opens a descriptor number of another process that is not a segment.
 inline void WhatIsNoSegmentIsNotOpened(Transport&) {
   const SharedSegment segment = SharedSegment::Create(4096);
   EXPECT_EQ(SharedSegment::Open(segment.place()).bytes(), 4096U);

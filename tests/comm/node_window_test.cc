@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, NodeWindowTest, ::testing::ValuesIn(WindowCa
                            return info.param.scenario.name + std::to_string(info.param.ranks);
                          });
 
-// Threads of one process would capture each other's words: the ranks are looked at together.
+// The ranks are threads of one process and would capture each other's output, so it is checked for all together.
 TEST(NodeWindow, ARankWithoutRoomLeavesAllWithoutAndOneSaysSo) {
   ::testing::internal::CaptureStderr();
   LocalWorld::Run(3, [](Transport& transport) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Nanos kSecond = 1'000'000'000;
 
-// After how many looks, one each second, a rank gives up on this one.
+// Returns after how many looks, one a second, a rank gives up on `peer`.
 int LooksOn(Rank peer, Nanos& now) {
   PatientWait wait(peer);
   const Nanos begin = WallNow();
@@ -31,7 +31,7 @@ TEST(PatientWait, GivesUpAfterHalfAnHour) {
   EXPECT_NEAR(LooksOn(PatientWait::kAllRanks, now), 1800, 61);
 }
 
-// The ranks that wait for rank 0, which waits for one that hangs, leave it to rank 0 to say who that is.
+// Rank 0 waits for a rank that hangs, and the others wait for rank 0: they wait longer, so that rank 0 reports it.
 TEST(PatientWait, OnRank0LaterThanThatOneOnOthers) {
   Nanos now = 0;
   EXPECT_GE(LooksOn(0, now), LooksOn(1, now) + 60);
@@ -39,7 +39,7 @@ TEST(PatientWait, OnRank0LaterThanThatOneOnOthers) {
 
 TEST(PatientWait, ATimeInWhichTheProcessStoodStillIsNoWait) {
   PatientWait wait(1);
-  Nanos now = WallNow() + 86'400 * kSecond;  // a day
+  Nanos now = WallNow() + 86'400 * kSecond;  // one day
   for (int looks = 0; looks < 1000; ++looks) ASSERT_NO_THROW(wait.LookAt(now += kSecond)) << looks;
 }
 

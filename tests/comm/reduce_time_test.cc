@@ -60,8 +60,8 @@ TEST(ReduceTime, SmallAndLargeVectorsAreMeasuredOnBothSidesOfTheStep) {
   }
 }
 
-// Of ordered, a rank sends no more in its small schedule than to 7 others, and one of two no more than else; a
-// ring has one schedule.
+// With `ordered`, a rank sends as much in the small schedule as to 7 others, and two ranks send no more than otherwise;
+// a ring has only one schedule.
 TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
   EXPECT_EQ(SmallBytesOf("ordered", 2), 64 << 10);
   EXPECT_EQ(SmallBytesOf("ordered", 3), 16 << 10);
@@ -89,7 +89,8 @@ TEST(ReduceTime, EveryRankHasATable) {
   });
 }
 
-// As a step has them: a barrier before each would add what the slowest rank is late to every sum.
+// Sums follow one another without barriers, as in a step: a barrier before each would add the lateness of the slowest
+// rank to every sum.
 TEST(ReduceTime, SumsOfASizeFollowOneAnotherWithoutABarrier) {
   LocalWorld::Run(2, [](Transport& world) {
     BarrierCounter transport(world);

@@ -1,4 +1,4 @@
-// Sums whose messages are of 16 bits, of every collective that is a schedule.
+// Tests sums with 16-bit messages, for every collective that is a schedule.
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
@@ -21,7 +21,7 @@ std::vector<std::string> Plans() {
   return names;
 }
 
-// What every rank has behind a sum.
+// The result of a sum on every rank.
 struct Ends {
   std::vector<std::vector<float>> sums, errors;
 };
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Plans, RoundedSumTest,
                            return std::get<0>(info.param) + std::to_string(std::get<1>(info.param));
                          });
 
-// In rank order, and once rounded: by the owner, who alone has an error.
+// The owner adds in rank order and rounds once; it alone has a rounding error.
 TEST(OrderedRoundedSum, IsTheCanonicalSumRounded) {
   constexpr int kRanks = 3;
   constexpr int64_t kFloats = 20'000;
@@ -101,7 +101,7 @@ TEST(OrderedRoundedSum, IsTheCanonicalSumRounded) {
   }
 }
 
-// Where everybody adds for himself nothing is sent on, and nothing rounded.
+// If every rank adds for itself, no sum is sent on, and none is rounded.
 TEST(OrderedRoundedSum, OfShortVectorsIsNotRounded) {
   const Ends ends = SumOver("ordered", 3, Wire::kBf16, 100, 0);
   for (size_t i = 0; i < 100; ++i) {
@@ -115,7 +115,7 @@ TEST(OrderedRoundedSum, OfShortVectorsIsNotRounded) {
   }
 }
 
-// Both kinds in flight, in the same lanes; and half the bytes.
+// Sums of both kinds are in flight in the same lanes; the rounded one sends half the bytes.
 TEST(OrderedRoundedSum, GoesBetweenSumsOfFloats) {
   constexpr int kRanks = 4;
   constexpr int64_t kFloats = 16 * kRanks * 1000;

@@ -1,7 +1,7 @@
-// Carries a schedule out on symbols instead of numbers, all ranks at once, to prove what it computes.
+// Runs a schedule on symbols instead of numbers, for all ranks at once, to prove what it computes.
 //
-// The value of a block is a text that says how it was added up, as in "((0+1)+2)".  A message is
-// matched with the first of its pair, as in a transport; every rank runs as far as it can, in turn.
+// The value of a block is a text that says how it was added up, such as "((0+1)+2)".  A receive matches the first
+// message of its pair, as in a transport.  The ranks run in turn, each as far as it can.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ class ScheduleChecker {
     }
   }
 
-  // "" when every move was carried out, every message was received, and every rank holds in every
-  // block the canonical sum (`ordered`) or else the same sum with every rank in it once.
+  // Returns "" if every move ran, every message was received, and every rank has in each block the canonical sum
+  // (`ordered`) or else a sum with every rank in it once.
   std::string Fault(bool ordered) const {
     for (Rank rank = 0; rank < world_; ++rank) {
       if (next_[rank] != schedules_[rank].moves.size()) return Name(rank) + "waits forever";
@@ -130,8 +130,8 @@ class ScheduleChecker {
     wire_[{rank, move.peer}].push_back({move.block, {begin, begin + move.count}});
   }
 
-  // Receives are posted, not awaited, until their round or the next sum ends; so a send of the same
-  // round may come first.  Swapping the two moves says the same.
+  // A receive is posted and awaited only at the end of its round or at the next sum, so a send of the same round may
+  // come first.  The checker swaps the two moves, which is equivalent.
   bool DeferIfSendsFollow(Rank rank, const Move& move) {
     auto& moves = schedules_[rank].moves;
     for (size_t later = next_[rank] + 1; later < moves.size(); ++later) {
@@ -189,7 +189,7 @@ class ScheduleChecker {
   std::vector<CollectiveSchedule> schedules_;
   std::vector<size_t> next_;
   std::vector<std::vector<Fetched>> fetched_;
-  std::vector<std::vector<Move>> receiving_;  // posted in this round and not awaited since
+  std::vector<std::vector<Move>> receiving_;  // posted in this round and not yet awaited
   std::vector<std::vector<std::string>> values_;
   std::map<std::pair<Rank, Rank>, std::deque<Message>> wire_;
   std::string fault_;

@@ -1,5 +1,5 @@
-// What one run of a schedule moves and adds on a rank, counted from its moves: what interpreters of
-// schedules must count as well.
+// Counts, from the moves of a schedule, what a rank sends and adds in one run; interpreters of schedules must count the
+// same.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct PlanTraffic {
   int64_t additions = 0;
 };
 
-// For a vector of n floats.
+// Returns the traffic of a vector of n floats.
 inline PlanTraffic TrafficOf(const CollectiveSchedule& schedule, int64_t n) {
   PlanTraffic traffic;
   std::map<int, int> fetched;  // by round

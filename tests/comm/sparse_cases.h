@@ -1,4 +1,4 @@
-// Random selections of all ranks, of every awkward kind.
+// Random selections of all ranks, with all awkward kinds.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ struct SparseCase {
   int64_t n = 0;
   int64_t k = 0;
   std::vector<Selected> mine;  // by rank
-  bool whole = false;          // values are small whole numbers: sums are exact
+  bool whole = false;          // values are small whole numbers, so that sums are exact
 };
 
-// Ascending positions in [begin, end), each once.
+// Returns distinct ascending positions in [begin, end).
 inline std::vector<int32_t> DrawPositions(Draws& draws, int64_t begin, int64_t end, int64_t count) {
   std::set<int32_t> positions;
   count = std::min(count, end - begin);
@@ -27,7 +27,7 @@ inline std::vector<int32_t> DrawPositions(Draws& draws, int64_t begin, int64_t e
   return {positions.begin(), positions.end()};
 }
 
-// Of n, the more the lower.
+// Returns positions in [0, n), more of them the lower they are.
 inline std::vector<int32_t> DrawUnevenPositions(Draws& draws, int64_t n, int64_t count) {
   std::set<int32_t> positions;
   while (static_cast<int64_t>(positions.size()) < count) {
@@ -43,10 +43,10 @@ inline float DrawValue(Draws& draws, bool whole) {
   return static_cast<float>(draws.Coin() ? size : -size);
 }
 
-// A vector of n floats, selections of about k.
+// Returns selections of about k entries from vectors of n floats.
 inline SparseCase DrawSelections(Draws& draws, int ranks, int64_t n, int64_t k, bool whole) {
   SparseCase drawn{.n = n, .k = k, .mine = {}, .whole = whole};
-  const bool crowded = draws.Below(4) == 0;  // all in one corner
+  const bool crowded = draws.Below(4) == 0;  // all entries are in one part of the vector
   const int64_t begin = crowded ? draws.Below(n) : 0;
   const int64_t end = crowded ? std::min(n, begin + std::max<int64_t>(1, n / 20)) : n;
   for (Rank rank = 0; rank < ranks; ++rank) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 const std::vector<int> kWorlds = {1, 2, 3, 5, 8, 16};
 
-// Rounding: at most one addition a term and branch of the tree.
+// Rounding: at most one addition for each term and branch of the tree.
 double RelativeError(const SparseCase& drawn) {
   return drawn.whole ? 0 : 1.2e-7 * static_cast<double>(drawn.mine.size());
 }
@@ -28,7 +28,7 @@ void ExpectSameEverywhere(const std::vector<Summed>& sums) {
   for (const Summed& sum : sums) ASSERT_EQ(sum.parts, sums[0].parts);
 }
 
-// Positions ascending, each once and within the vector.
+// Checks that positions ascend, without repetition, within the vector.
 void ExpectEntries(const Selected& selected, int64_t n) {
   for (size_t i = 0; i < selected.positions.size(); ++i) {
     ASSERT_LT(i == 0 ? -1 : selected.positions[i - 1], selected.positions[i]);
@@ -39,7 +39,7 @@ void ExpectEntries(const Selected& selected, int64_t n) {
 class SparseCollectiveCases : public ::testing::TestWithParam<int> {
  protected:
   int ranks() const { return GetParam(); }
-  // One world for many cases: what one leaves behind must not matter to the next.
+  // One world runs many cases: a case must not be affected by the state of the one before.
   static constexpr int kCases = 400;
 };
 INSTANTIATE_TEST_SUITE_P(Ranks, SparseCollectiveCases, ::testing::ValuesIn(kWorlds));
@@ -73,7 +73,7 @@ TEST_P(SparseCollectiveCases, OkTopKKeepsTheSumsAboveTheThresholdAndReturnsTheRe
     const std::array<int64_t, 2> sizes = {draws.Between(1, 12), draws.Between(100, 2000)};
     SparseWorld world("oktopk", ranks(), seed);
     std::array<OkTopKReference, 2> references;
-    // Past the second cut of the regions; k changes once, between two exact thresholds.
+    // Runs past the second adjustment of the regions; k changes once, between two exact thresholds.
     for (int call = 0; call < 70; ++call) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", call " + std::to_string(call));
       const int unit = call % 2 == 0 ? 0 : 1;
@@ -92,7 +92,7 @@ TEST_P(SparseCollectiveCases, OkTopKKeepsTheSumsAboveTheThresholdAndReturnsTheRe
   }
 }
 
-// What a state has under a name.
+// Collects the fields of a state by name.
 class Finder : public StateVisitor {
  public:
   void Int(std::string_view, int64_t&) override {}
@@ -136,7 +136,7 @@ TEST_P(SparseCollectiveCases, OkTopKCutsItsRegionsByTheMeanOfTheCutsEvery64Calls
   EXPECT_TRUE(std::is_sorted(wanted.begin(), wanted.end()));
 }
 
-// The state and nothing else: a world made anew goes on as the old one does.
+// The state is complete: a new world resumes from it with the same bits.
 TEST_P(SparseCollectiveCases, OkTopKGoesOnFromItsStateToTheBit) {
   constexpr int64_t kFloats = 900;
   Draws draws(5);
@@ -182,8 +182,8 @@ TEST(SparseCollective, SeveralUnitsHaveRegionsAndThresholdsOfTheirOwn) {
   EXPECT_THAT(world.Sum(0, 100, 2, small)[0].Joined().positions, ElementsAre());
 }
 
-// All in one region whose cuts were made for other places: without balancing one rank would bring
-// everything into the gather.
+// All entries are in one region, whose cuts were made for other positions: without balancing, one rank would bring all
+// of them into the gather.
 TEST(SparseCollective, OwnersWithFarMoreThanOthersShareThemOut) {
   constexpr int kRanks = 8;
   constexpr int64_t kFloats = 8000;
@@ -207,7 +207,7 @@ TEST(SparseCollective, OwnersWithFarMoreThanOthersShareThemOut) {
   }
 }
 
-// oktopk.md 5.4.  The mean over a period of the rank that receives the most.
+// oktopk.md 5.4: the mean, over a period, of the received words of the rank that receives most.
 class SparseVolume : public ::testing::TestWithParam<int> {
  protected:
   static constexpr int64_t kFloats = 40'000;
@@ -218,7 +218,7 @@ class SparseVolume : public ::testing::TestWithParam<int> {
     double all = 0;
     double periodic = 0;
   };
-  // A step, received by the rank with the most.
+  // Returns the words a step that the busiest rank receives.
   Words MostWords(const std::string& name) {
     const int ranks = GetParam();
     SparseWorld world(name, ranks);
@@ -238,7 +238,7 @@ class SparseVolume : public ::testing::TestWithParam<int> {
       most.periodic = std::max(most.periodic, periodic);
       most.all = std::max(most.all, a_step(world.at(rank).traffic().bytes_received) - periodic);
     }
-    // In the XML of --gtest_output, to be set side by side.
+    // Recorded in the XML of --gtest_output, for comparison.
     RecordProperty(name + "_words", static_cast<int>(most.all));
     RecordProperty(name + "_periodic_words", static_cast<int>(most.periodic));
     return most;
@@ -254,7 +254,7 @@ TEST_P(SparseVolume, OfGatherIsEverybodysEntriesOnce) {
 TEST_P(SparseVolume, OfGTopKGrowsWithTheLogarithm) {
   const double rounds = std::ceil(std::log2(GetParam()));
   const double words = MostWords("gtopk").all;
-  EXPECT_LE(words, rounds * (2 * kEntries + 1));  // up or down; 4 k log2 P counts both
+  EXPECT_LE(words, rounds * (2 * kEntries + 1));  // up or down; 4 k log2 P counts both directions
   EXPECT_GE(words, 2 * kEntries + 1);
 }
 
@@ -263,7 +263,7 @@ TEST_P(SparseVolume, OfOkTopKStaysBelowSixKWhateverTheWorkers) {
   const Words words = MostWords("oktopk");
   EXPECT_LE(words.all, bound);
   EXPECT_GE(words.all, bound / 3);
-  // Two exact thresholds, each of 4 sums of 256 counts of two words.
+  // Two exact thresholds, each of 4 all-reduces of 256 counts of two words.
   const double rounds = std::ceil(std::log2(GetParam()));
   EXPECT_GT(words.periodic, 0);
   EXPECT_LE(words.periodic, 2.0 * 4 * 512 * (rounds + 1) / kSteps);
@@ -283,7 +283,7 @@ TEST(SparseCollective, SumsAreCarriedOutInTheOrderOfStartAndKeptUntilReleased) {
     world.Finish();
     std::vector<Summed> first;
     for (int i = 0; i < 3; ++i) first.push_back(Summed::Of(world.at(1).Of(i)));
-    world.at(1).Release(1);  // its memory may serve the next ones
+    world.at(1).Release(1);  // its memory may be reused by the next sums
     for (int i = 3; i < 6; ++i) world.Start(i, 500, 20, cases[i].mine);
     world.Finish();
     EXPECT_TRUE(world.at(1).Done(1)) << "a released ticket";
@@ -320,7 +320,7 @@ TEST(SparseCollective, OnlyAnUnfinishedSumIsWithdrawnAndOnlyOnce) {
   }
 }
 
-// 24 MB of arithmetic: the network is looked at in between.
+// A sum of 24 MB is computed in parts, and the network is polled in between.
 TEST(SparseCollective, ALargeSumIsMadeALittleAtATime) {
   constexpr int64_t kEntries = 1'000'000;
   std::vector<Selected> mine(1);

@@ -1,4 +1,4 @@
-// Sums like those before need no new memory.  Counts what this program's new gives out.
+// Tests that repeated sums allocate no memory.  Replaces operator new to count allocations.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ void* AllocateOrThrow(size_t bytes) {
 
 }  // namespace
 
-// All forms but the aligned ones, so that whatever comes from one of them goes back to the same malloc.
+// All forms but the aligned ones, so that memory from any of them goes back to the same malloc.
 void* operator new(size_t bytes) { return AllocateOrThrow(bytes); }
 void* operator new[](size_t bytes) { return AllocateOrThrow(bytes); }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return Allocate(bytes); }
@@ -54,7 +54,7 @@ TEST(SparseMemory, NothingLargeIsAllocatedInTheSteadyState) {
         for (int i = 0; i < 4; ++i) world.at(rank).Release(first_ticket + i);
       }
     };
-    // Memory goes from hand to hand; after some rounds all of it is large enough.
+    // Buffers move from owner to owner; after some rounds all of them are large enough.
     int64_t ticket = 0;
     for (; ticket < 4 * 40; ticket += 4) round(ticket);
     const int64_t before = large_allocations;

@@ -1,4 +1,4 @@
-// What sparse collectives compute, in a few plain lines each, with maps in place of messages.
+// The results of the sparse collectives, computed in a few plain lines each, with maps in place of messages.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline void AddTo(EntryMap& sum, const EntryMap& more) {
   }
 }
 
-// Largest magnitude first; of equal ones the lowest place.
+// Returns the entries by decreasing magnitude; of equal ones the lowest position comes first.
 inline std::vector<std::pair<int32_t, float>> BySize(const EntryMap& map) {
   std::vector<std::pair<int32_t, float>> entries(map.begin(), map.end());
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
@@ -46,7 +46,7 @@ inline std::vector<Summed> GatherReference(const std::vector<Selected>& mine) {
   return std::vector<Summed>(mine.size(), Summed{.parts = mine, .returned = {}});
 }
 
-// All nodes of the tree, level by level.
+// Sums all nodes of the tree, level by level.
 inline std::vector<Summed> GTopKReference(int64_t k, const std::vector<Selected>& mine) {
   const int ranks = static_cast<int>(mine.size());
   std::vector<EntryMap> sets, dropped(mine.size());
@@ -78,10 +78,10 @@ inline std::vector<Summed> GTopKReference(int64_t k, const std::vector<Selected>
   return sums;
 }
 
-// Keeps what oktopk keeps from call to call of one unit: oktopk.md in the words of a reader.
+// The reference of oktopk, written from oktopk.md.  It keeps the state of one unit from call to call.
 class OkTopKReference {
  public:
-  // The parts as one.
+  // Returns the parts of the sum as one vector.
   std::vector<Summed> Sum(int64_t k, const std::vector<Selected>& mine) {
     EntryMap sums;
     for (const Selected& selected : mine) AddTo(sums, MapOf(selected));
@@ -108,7 +108,8 @@ class OkTopKReference {
   float threshold_ = 0;
 };
 
-// given = sum + returned, over all ranks, up to `relative` of what was given at each place.
+// Checks, position by position, that over all ranks given = sum + returned, up to a fraction `relative` of the given
+// values.
 inline void ExpectConserved(int64_t n, const std::vector<Selected>& mine,
                             const std::vector<Summed>& sums, double relative) {
   std::vector<double> given(static_cast<size_t>(n)), size(given), kept(given);

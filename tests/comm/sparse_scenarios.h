@@ -1,5 +1,5 @@
-// What sparse collectives do over a real transport: each rank runs these with whatever it has, and knows
-// what the others select.
+// Scenarios of the sparse collectives over a real transport.  Each rank runs them, and knows the selections of all
+// ranks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// The parts as one, so that the three can be compared with what they should be.
+// Joins the parts, so that each of the three collectives can be compared with its reference.
 inline void ExpectSparseSum(const std::string& name, OkTopKReference& reference, Rank rank,
                             const SparseCase& drawn, const Summed& sum) {
   const auto wanted = name == "gather"  ? GatherReference(drawn.mine)
@@ -42,7 +42,7 @@ inline void SparseSumsOfAllKinds(Transport& transport, const std::string& name) 
   }
 }
 
-// Messages larger than what a transport sends without asking.
+// Messages larger than a transport's eager limit.
 inline void SparseSumsOfManyEntries(Transport& transport, const std::string& name) {
   const auto collective = MakeSparseCollective(name, transport);
   OkTopKReference reference;
@@ -61,7 +61,7 @@ inline void SparseSumsOfManyEntries(Transport& transport, const std::string& nam
   ExpectSparseSum(name, reference, transport.rank(), drawn, Summed::Of(collective->Of(ticket)));
 }
 
-// Several of them, and a dense sum, in flight at the same time; ranks progress unevenly.
+// Several sparse sums and a dense one are in flight at the same time; the ranks progress unevenly.
 inline void SparseSumsBesideDenseOnes(Transport& transport, const std::string& name) {
   constexpr int kSums = 5;
   const auto sparse = MakeSparseCollective(name, transport);

@@ -1,5 +1,5 @@
-// Sparse collectives of all ranks in one thread, in an order of progress drawn from a seed: thousands of
-// cases a second, each of which can be looked at from all ranks at once.
+// Sparse collectives of all ranks in one thread, with an order of progress drawn from a seed: it runs thousands of
+// cases a second, and the test sees all ranks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// Entries with memory of their own.
+// Entries that own their memory.
 struct Selected {
   std::vector<int32_t> positions;
   std::vector<float> values;
@@ -38,7 +38,7 @@ struct Selected {
   }
 };
 
-// What a rank has of a sum.
+// The parts of a sum on one rank.
 struct Summed {
   std::vector<Selected> parts;
   Selected returned;
@@ -49,7 +49,7 @@ struct Summed {
     summed.returned = Selected::Of(sum.returned);
     return summed;
   }
-  // All parts, one behind the other.
+  // Joins all parts.
   Selected Joined() const {
     Selected all;
     for (const Selected& part : parts) {
@@ -81,7 +81,7 @@ class SparseWorld {
     ++tickets_;
   }
 
-  // Ranks in any order, some far ahead of others.
+  // The ranks progress in random order, some far ahead of others.
   void Finish() {
     for (int idle = 0; idle < 1000;) {
       bool done = true;
@@ -92,7 +92,7 @@ class SparseWorld {
     FAIL() << "nothing moves";
   }
 
-  // The sum of one selection a rank, by rank.
+  // Returns the sum of one selection per rank, by rank.
   std::vector<Summed> Sum(int unit, int64_t n, int64_t k, const std::vector<Selected>& mine) {
     Start(unit, n, k, mine);
     Finish();

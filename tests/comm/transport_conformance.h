@@ -1,5 +1,5 @@
-// What every transport must do (framework/comm/transport.h), as scenarios that each rank runs.
-// tests/comm runs them over local, tests/comm_mpi over mpi.
+// The requirements on every transport (framework/comm/transport.h), as scenarios that each rank runs.  tests/comm runs
+// them over local, tests/comm_mpi over mpi.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace dtrain {
 
 struct TransportScenario {
   std::string name;
-  std::function<void(Transport&)> body;  // called by every rank
+  std::function<void(Transport&)> body;  // called on every rank
 };
 
 inline void Await(Transport& transport, Request request) {
@@ -43,7 +43,7 @@ std::span<std::byte> WritableBytesOf(std::vector<T>& values) {
   return std::as_writable_bytes(std::span<T>(values));
 }
 
-// Sends to the right neighbour and receives from the left one, itself when alone.
+// Sends to the right neighbour and receives from the left one (a single rank: to and from itself).
 inline void PassAround(Transport& transport, int64_t count) {
   const Rank right = (transport.rank() + 1) % transport.size();
   const Rank left = (transport.rank() + transport.size() - 1) % transport.size();
@@ -76,7 +76,7 @@ inline void KeepsOrderWithinAPairAndTag(Transport& transport) {
   EXPECT_EQ(in, out);
 }
 
-// A receive finds the message of its own tag, whichever was sent first.
+// A receive takes a message with its own tag, in any order of the sends.
 inline void KeepsTagsApart(Transport& transport) {
   const Rank right = (transport.rank() + 1) % transport.size();
   const Rank left = (transport.rank() + transport.size() - 1) % transport.size();
@@ -94,7 +94,7 @@ inline void KeepsTagsApart(Transport& transport) {
   EXPECT_EQ(got_second, second);
 }
 
-// Rank 0 hears of a message from each other rank, of a size it did not know, by Probe alone.
+// Rank 0 learns only by Probe of a message from each other rank, whose size it does not know.
 inline void ProbesFromAnyone(Transport& transport) {
   if (transport.rank() != 0) {
     const std::vector<int> out(transport.rank(), transport.rank());
@@ -118,7 +118,7 @@ inline void NothingToProbe(Transport& transport) {
   EXPECT_FALSE(transport.Probe(Tag::kControl).has_value());
 }
 
-// All pairs at once, both ways: nobody waits for anybody's receive to be posted.
+// All pairs exchange in both directions at once: no send waits for a receive to be posted.
 inline void CrossesAllPairs(Transport& transport) {
   constexpr int kFloats = 50'000;
   const int n = transport.size();
@@ -137,7 +137,7 @@ inline void CrossesAllPairs(Transport& transport) {
   }
 }
 
-// Whoever is through a barrier knows that all have come to it: their messages are there.
+// After a barrier, the messages that every rank sent before it have arrived.
 inline void BarrierWaitsForAll(Transport& transport) {
   for (int round = 0; round < 20; ++round) {
     const Rank last = round % transport.size();
@@ -167,7 +167,7 @@ inline void KnowsWhoItIs(Transport& transport) {
   const std::vector<Rank>& node = transport.node_ranks();
   EXPECT_EQ(std::count(node.begin(), node.end(), transport.rank()), 1);
   EXPECT_TRUE(std::is_sorted(node.begin(), node.end()));
-  EXPECT_EQ(static_cast<int>(node.size()), transport.size());  // all on one machine here
+  EXPECT_EQ(static_cast<int>(node.size()), transport.size());  // all ranks are on one machine here
 }
 
 inline std::vector<TransportScenario> TransportScenarios() {

@@ -1,5 +1,5 @@
-// The bench functions over MPI and over local: every case is printed once, as JSON that a script
-// can read.  What they measure is nobody's test.
+// Tests the bench functions over MPI and over local: every case is printed once, as JSON.  The measured times are not
+// checked.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -88,7 +88,7 @@ TEST(BenchLink, TheFitHasTheKeysOfANetworkSection) {
   });
 }
 
-// The streams arrive whole and in order, whatever the clocks of the ranks.
+// The streams arrive complete and in order, whatever the offset between the clocks of the ranks.
 TEST(LinkStream, EveryMessageIsStamped) {
   LocalWorld::Run(2, [](Transport& transport) {
     if (transport.rank() == 1) return TakeStreams(transport);

@@ -1,5 +1,5 @@
-// Runs the tests of this folder on every rank of one mpirun.  All ranks run the same tests in the
-// same order; rank 0 speaks.  A rank whose test fails ends the job: the others would wait for it.
+// Runs the tests of this folder on every rank of one mpirun.  All ranks run the same tests in the same order; rank 0
+// prints.  A failed test ends the job: the other ranks would wait for the failed one.
 #include <gtest/gtest.h>
 
 #include <iostream>

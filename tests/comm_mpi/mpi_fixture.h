@@ -1,4 +1,4 @@
-// The one MPI of this process, initialised by main.cc.
+// The MPI runtime of this process, initialised by main.cc.
 #pragma once
 
 #include "framework/comm/mpi/mpi_runtime.h"

@@ -10,7 +10,7 @@ class MpiTransportTest : public ::testing::TestWithParam<TransportScenario> {};
 
 TEST_P(MpiTransportTest, Conforms) { GetParam().body(SharedTransport()); }
 
-// The way messages over 2 GiB go, with a bound that ordinary ones exceed.
+// Lowers the size from which derived types are used (2 GiB otherwise), so that ordinary messages exceed it.
 TEST_P(MpiTransportTest, ConformsWithDerivedTypes) {
   const auto transport = SharedRuntime().MakeTransport({.plain_bytes_max = 1000});
   GetParam().body(*transport);
@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Conformance, MpiTransportTest, ::testing::ValuesIn(Tran
                          [](const auto& info) { return info.param.name; });
 
 TEST(MpiTransport, MixesPlainAndDerivedMessages) {
-  // A probe must tell the true size of a message that was sent as a derived type.
+  // A probe must return the true size of a message that was sent as a derived type.
   const auto transport = SharedRuntime().MakeTransport({.plain_bytes_max = 64});
   if (transport->size() < 2) GTEST_SKIP() << "needs two ranks";
   if (transport->rank() == 1) {

@@ -1,4 +1,4 @@
-// Windows between processes.
+// Tests windows between processes.
 #include <gtest/gtest.h>
 
 #include "tests/comm/node_window_scenarios.h"

@@ -1,4 +1,4 @@
-// Which devices selections have passes for; what the passes find is tests/cuda's matter.
+// Tests which devices have selection passes. tests/cuda checks what the passes return.
 #include "framework/compress/device_values.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-// The CPU's memory is scanned as it is (scan.h).
+// The CPU has none: its memory is scanned directly (scan.h).
 TEST(DeviceValues, ADeviceWithoutThemIsNamed) {
   EXPECT_EQ(MessageOf<ConfigError>([] { MakeDeviceValues(Device{}); }),
             "device 'cpu' has no selections | device: cpu");

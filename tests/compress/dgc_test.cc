@@ -1,4 +1,5 @@
-// dgc compared with the steps of the published method, written out plainly; the rank of its threshold.
+// Compares dgc with a plain implementation of the published method, and checks the rank of its
+// threshold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ const Compressor& Dgc() {
   return *config.compressor;
 }
 
-// The sample has one value of each of `draws` equal parts.
+// The sample draws one value from each of `draws` equal parts.
 std::vector<int32_t> DgcByHand(const std::vector<float>& values, double density,
                                const SelectionKey& key) {
   const int64_t n = std::ssize(values);
@@ -50,8 +51,8 @@ TEST(Dgc, FollowsItsSteps) {
   }
 }
 
-// The (0.01 k)-th of the sample lets k through, as a mean; the k-th would let 100 times as many.
-// What is more than 4k/3 is cut to k.
+// The (0.01 k)-th largest sampled value lets k values through on average; the k-th largest would
+// let 100 times as many through. A result above 4k/3 values is cut to k.
 TEST(Dgc, ItsThresholdLetsAboutKThrough) {
   const std::vector<float> values = NormalValues(1'000'000, 1);
   double sum = 0;

@@ -1,4 +1,5 @@
-// gaussiank against its two loops written out, and the cases of papers that can be computed.
+// Compares gaussiank with plain versions of its two threshold loops, and checks cases of the papers
+// that have a closed form.
 #include "framework/compress/gaussiank/gaussiank.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,7 @@ int64_t EntriesOf(double density, int64_t n) {
   return std::max<int64_t>(static_cast<int64_t>(density * static_cast<double>(n) + 1e-9), 1);
 }
 
-// z values of the two-sided form, from tables.
+// The two-sided z values are from published tables.
 TEST(NormalQuantile, IsThatOfTables) {
   const std::pair<double, double> known[] = {
       {0.05, 1.959963984540},  {0.04, 2.053748910631},   {0.02, 2.326347874041},
@@ -68,10 +69,10 @@ std::vector<int32_t> PublishedByHand(const std::vector<float>& values, double de
 
 struct Bracketed {
   std::vector<int32_t> sent;
-  bool found = false;  // a threshold
+  bool found = false;  // a threshold was found
 };
 
-// Every test goes through all values.
+// This plain version scans all values for every threshold that it tries.
 Bracketed BracketedByHand(const std::vector<float>& values, double density, double threshold) {
   const int64_t k = EntriesOf(density, std::ssize(values));
   if (!(threshold > 0)) threshold = NormalThresholdOf(values, density);
@@ -128,7 +129,7 @@ TEST(GaussianK, TheBracketedLoopTestsAsIfItWentThroughAllValuesEachTime) {
     Draws draws(seed);
     const int64_t n = draws.Between(1, 6000);
     const double density = draws.Real(0.001, 0.2);
-    // None, or one that is up to 8 times too high or too low.
+    // The first threshold is 0 (none), or up to 8 times too high or too low.
     const float begin = draws.Coin() ? 0 : static_cast<float>(2 * std::pow(2.0, draws.Real(-3, 3)));
     const std::vector<float> values = AnyValues(seed, n);
     const Bracketed expected = BracketedByHand(values, density, begin);
@@ -152,7 +153,7 @@ const Compressor& Default() {
   return *config.compressor;
 }
 
-// Of a million normal numbers some 1000, plus or minus 32, are beyond the first threshold.
+// About 1000 +- 32 of a million normal values are above the first threshold.
 TEST(GaussianK, NormalValuesNeedOneTest) {
   const int64_t n = 1'000'000;
   const std::vector<float> values = NormalValues(n, 1);
@@ -162,7 +163,8 @@ TEST(GaussianK, NormalValuesNeedOneTest) {
   EXPECT_EQ(SelectFrom(Default(), values, kRho, {}), first);
 }
 
-// Beyond the first threshold are exp(-3.29 sqrt 2) = 0.0095 of them, beyond 1.5 times it 9.3e-4.
+// A fraction exp(-3.29 sqrt 2) = 0.0095 of the values is above the first threshold, and 9.3e-4 is
+// above 1.5 times that threshold.
 TEST(GaussianK, LaplaceValuesNeedOneStep) {
   const int64_t n = 1'000'000;
   const std::vector<float> values = LaplaceValues(n, 2);
@@ -173,7 +175,8 @@ TEST(GaussianK, LaplaceValuesNeedOneStep) {
   EXPECT_EQ(SelectFrom(Published(), values, kRho, {}), second);
 }
 
-// The thresholds are 1.90 (none), 0.95 (a twentieth) and 1.42 (none): the largest one is sent.
+// The published loop tries 1.90 (no value is above), 0.95 (a twentieth is) and 1.42 (none is), so
+// it sends only the largest value.
 TEST(GaussianK, ThePublishedLoopOscillatesOnUniformValuesAndTheOtherDoesNot) {
   const int64_t n = 1'000'000;
   const std::vector<float> values = UniformValues(n, 3);
@@ -183,8 +186,8 @@ TEST(GaussianK, ThePublishedLoopOscillatesOnUniformValuesAndTheOtherDoesNot) {
   EXPECT_LE(chosen.size(), 1333u);
 }
 
-// The tests let none, all and all through, of a negative constant all three times all: four times k
-// are sent, and k where the loop is ours.
+// The published loop's three thresholds select none, all and all of the values (for a negative
+// constant all three times all), so it sends 4k values. Our loop sends k.
 TEST(GaussianK, OfEqualValuesTheFirstAreSent) {
   for (const float constant : {0.5f, -0.5f, 1e-30f, -3e30f}) {
     const std::vector<float> values(5000, constant);
@@ -211,7 +214,7 @@ TEST(GaussianK, OfFewValuesOneIsSent) {
   EXPECT_THAT(SelectFrom(Default(), values, kRho, {}), ElementsAre(123));
 }
 
-// The mean of |u| is far from that of u: only the tail on its side is wide of the threshold.
+// The mean of |u| is far from the mean of u, so only the tail on that side is beyond the threshold.
 TEST(GaussianK, AMeanFarFromZeroDoesNotMatterToTheBracketedLoop) {
   std::vector<float> values = NormalValues(100'000, 5);
   for (float& value : values) value -= 3;
@@ -229,7 +232,7 @@ int LooksFrom(const std::vector<float>& values, float threshold, float& handed_o
   return chosen.looks;
 }
 
-// A gradient a step, its residual with it.
+// Each step adds a gradient to the residual, as error feedback does.
 TEST(GaussianK, FromTheThresholdBeforeOneLookIsEnough) {
   const int64_t n = 300'000;
   std::vector<float> values(n, 0.0f);
@@ -246,7 +249,8 @@ TEST(GaussianK, FromTheThresholdBeforeOneLookIsEnough) {
   EXPECT_EQ(looks, 11);
 }
 
-// Too low a threshold costs no second look: higher ones are tried among what it let through.
+// A threshold that is too low costs no second pass: higher ones are tried among the values that
+// passed.
 TEST(GaussianK, AThresholdThatIsFarOffIsMendedInFewLooks) {
   const std::vector<float> values = NormalValues(300'000, 6);
   float handed_on = 0;
@@ -268,7 +272,7 @@ TEST(GaussianK, OnlyTheBracketedLoopHandsAThresholdOn) {
   const std::vector<int32_t> sent = SelectFrom(Default(), values, 0.01, {}, &threshold);
   EXPECT_TRUE(Default().carries_threshold());
   EXPECT_EQ(SelectFrom(Default(), values, 0.01, {.threshold = threshold}), sent);
-  // Where no threshold was found, too.
+  // A threshold is also handed on when the search found none.
   const std::vector<float> equal(1000, 2.0f);
   SelectFrom(Default(), equal, 0.01, {}, &threshold);
   EXPECT_EQ(threshold, std::nextafter(2.0f, 0.0f));

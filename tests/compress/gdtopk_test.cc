@@ -1,4 +1,4 @@
-// gdtopk's sampled threshold against the steps of its paper's code, taken one by one.
+// Compares gdtopk's sampled threshold with the steps of its paper's code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<int32_t> Reaching(const std::vector<float>& values, float threshold)
   return places;
 }
 
-// The k largest, ascending by place.
+// Returns the positions of the k largest magnitudes in ascending order.
 std::vector<int32_t> Largest(const std::vector<float>& values, size_t k) {
   std::vector<float> magnitudes;
   for (const float value : values) magnitudes.push_back(std::abs(value));
@@ -47,7 +47,7 @@ std::vector<int32_t> Largest(const std::vector<float>& values, size_t k) {
   return places;
 }
 
-// gssp.md 5.1, with the sample of this key.
+// Implements gssp.md 5.1 with the sample that `key` draws.
 std::vector<int32_t> GroupByHand(const std::vector<float>& values, double density,
                                  const SelectionKey& key) {
   const size_t n = values.size();
@@ -102,7 +102,7 @@ TEST(GdTopK, TheKeyDecidesOnTheSample) {
   const SelectionKey key{.seed = 1, .actor = 1, .call = 1, .unit = 1};
   const auto chosen = SelectFrom(GdTopK(), values, 0.027, key);
   EXPECT_EQ(SelectFrom(GdTopK(), values, 0.027, key), chosen);
-  // One other sample in several may pick the same.
+  // A few of the other samples may select the same values.
   int others = 0;
   for (int64_t i = 2; i < 6; ++i) {
     others += SelectFrom(GdTopK(), values, 0.027, {1, 1, i, 1}) != chosen;

@@ -1,4 +1,4 @@
-// The instruction sets that this CPU has.
+// Lists the instruction sets that this CPU supports.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// randk: how many, which, how often, and what two workers have in common.
+// Tests how many values randk picks, which ones, how often, and which picks two workers share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(RandK, DrawsSoManyDifferentPlaces) {
   }
 }
 
-// Each place in k/n of all draws, each pair of places in k (k-1) / (n (n-1)) of them, within five
+// Each position is in k/n of all draws and each pair in k (k-1) / (n (n-1)) of them, within five
 // standard deviations.
 TEST(RandK, EachPlaceAndEachPairIsAsLikelyAsAnother) {
   constexpr int kN = 12, kCalls = 20'000;
@@ -60,7 +60,7 @@ TEST(RandK, EachPlaceAndEachPairIsAsLikelyAsAnother) {
   }
 }
 
-// Rand_k keeps back (1 - k/d) of the sum of squares, as a mean.
+// Rand_k leaves (1 - k/d) of the sum of squares behind, on average.
 TEST(RandK, KeepsBackItsShareOfTheSquares) {
   constexpr int kCalls = 2000;
   const std::vector<float> values = NormalValues(1000, 1);
@@ -88,7 +88,7 @@ TEST(RandK, WorkersDrawTheSameOrNot) {
   EXPECT_NE(SelectFrom(Different(), ones, 0.1, here), SelectFrom(Different(), ones, 0.1, later));
 }
 
-// Whatever the values of a worker are: others have something there.
+// The picks do not depend on a worker's values, since other workers may have non-zero values there.
 TEST(RandK, SameSeedsTakeZerosToo) {
   const std::vector<float> ones(1000, 1.0f), zeros(1000);
   for (const double density : {0.1, 0.9}) {

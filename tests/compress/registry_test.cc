@@ -1,5 +1,5 @@
-// What holds for every compressor, whatever it picks: the registry is walked, and the keys with which
-// a compressor picks otherwise.
+// Tests the properties that every compressor has: walks the registry, and adds the configurations
+// whose keys change the selection.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ struct Shape {
   std::vector<float> values;
 };
 
-// Vectors that selectors find hard: normal ones, all equal, mostly zeros, none, huge and tiny.
+// Vectors that are hard to select from: normal, all equal, mostly zero, all zero, huge and tiny
+// values.
 std::vector<Shape> Shapes() {
   std::vector<Shape> shapes;
   for (const int64_t n : {1, 2, 7, 100, 5000}) {
@@ -48,7 +49,7 @@ class EveryCompressor : public ::testing::TestWithParam<std::string> {
  protected:
   EveryCompressor() : config_(MakeCompress(GetParam())), compressor_(config_.compressor.get()) {}
 
-  // As SelectFrom, but in parts of so many values.
+  // Like SelectFrom, but feeds the values in parts of `size` values.
   std::vector<int32_t> InParts(const std::vector<float>& values, double density,
                                const SelectionKey& key, int64_t size) {
     const int64_t n = static_cast<int64_t>(values.size());
@@ -126,8 +127,8 @@ TEST_P(EveryCompressor, TakesNaNAndInfinityForLargeAndGoesOn) {
   }
 }
 
-// Of random values, at a density that leaves room for estimates: within the bounds that the published
-// selectors take for enough.
+// On normal random values the number sent stays within the bounds that the published selectors
+// accept. The densities are high enough for an estimated threshold.
 TEST_P(EveryCompressor, SendsAboutAsManyAsItIsAskedFor) {
   const Random random(4, Purpose::kSelfTest);
   std::vector<float> values;
@@ -140,7 +141,7 @@ TEST_P(EveryCompressor, SendsAboutAsManyAsItIsAskedFor) {
   }
 }
 
-// Gradients whose sums have no rounding.
+// The gradients are multiples of 1/64, so their sums are exact.
 TEST_P(EveryCompressor, WhatWasSentAndWhatIsKeptIsAllThatCame) {
   constexpr int kN = 3000, kSteps = 20;
   std::vector<float> came(kN), sent(kN), kept(kN);
@@ -168,7 +169,7 @@ std::vector<std::string> Cases() {
   return cases;
 }
 
-// "{name: gaussiank, loop: published}" is gaussiank_loop_published.
+// Turns "{name: gaussiank, loop: published}" into gaussiank_loop_published.
 std::string NameOf(const ::testing::TestParamInfo<std::string>& info) {
   std::string name;
   for (const char c : info.param.substr(info.param[0] == '{' ? 7 : 0)) {
@@ -183,7 +184,7 @@ std::string NameOf(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryCompressor, ::testing::ValuesIn(Cases()), NameOf);
 
-// Those that choose nothing send all, at one density, and have no keys.
+// Casts select nothing: they send all values, have one density and no keys.
 class EveryCast : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryCast, SendsAll) {

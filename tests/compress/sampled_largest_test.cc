@@ -1,5 +1,6 @@
-// The k largest by a sample and one scan, against counting digits and a sort, under every instruction
-// set of this CPU, whatever the sample.
+// Compares SampledLargest, which finds the k largest by a sample and one scan, with the digit
+// counting selection and a sort, under every instruction set of this CPU and for samples of all
+// kinds.
 #include "framework/compress/sampled_largest.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ std::vector<int32_t> ByDigits(const std::vector<float>& values, int64_t k) {
   return SelectIn(digits, values, std::ssize(values)).places;
 }
 
-// With ties or without, smooth or in steps, all over the unit or in one corner of it.
+// Draws one of nine kinds of values: with many ties or none, smooth or periodic, large everywhere
+// or only in one place.
 std::vector<float> AnyValues(Draws& draws, int64_t n, uint64_t seed) {
   std::vector<float> values = NormalValues(n, seed);
   switch (draws.Below(9)) {
@@ -43,7 +45,7 @@ std::vector<float> AnyValues(Draws& draws, int64_t n, uint64_t seed) {
       for (int64_t i = 0; i < n; ++i)
         values[i] = std::ldexp(values[i], static_cast<int>(i % 250) - 125);
       break;
-    case 7:  // neighbours: nothing is between them
+    case 7:  // adjacent floats, with no float between them
       for (float& value : values) {
         value = OfMagnitude(Magnitude(1.0f) + static_cast<uint32_t>(draws.Below(4)));
       }
@@ -92,7 +94,7 @@ TEST(SampledLargest, AndThatIsTheSort) {
   }
 }
 
-// The magnitude that divides sent from kept, by the library's own selection.
+// std::nth_element gives the magnitude that separates sent from kept values.
 TEST(SampledLargest, NothingKeptIsLargerThanAnythingSent) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const int64_t n = 30'000;
@@ -118,7 +120,7 @@ TEST(SampledLargest, LooksOnceAtASampleAndOnceAtAll) {
   EXPECT_EQ(SelectIn(small, NormalValues(1000, 1), 1000).looks, 1);
 }
 
-// What the sample sees is larger than all else, so that too few reach its threshold.
+// The sampled values are larger than all others, so too few values reach the sample's threshold.
 TEST(SampledLargest, ASampleUnlikeTheRestCostsOneMoreLook) {
   const int64_t n = 100'000, k = 5000;
   std::vector<float> values = NormalValues(n, 7);
@@ -133,7 +135,8 @@ TEST(SampledLargest, ASampleUnlikeTheRestCostsOneMoreLook) {
   }
 }
 
-// And here nothing of the sample reaches it: everything else does.
+// The sampled values are smaller than all others, so every other value reaches the sample's
+// threshold.
 TEST(SampledLargest, ASampleOfTheSmallestCostsNoLook) {
   const int64_t n = 100'000, k = 5000;
   std::vector<float> values = NormalValues(n, 8);

@@ -1,4 +1,4 @@
-// The vectorized passes against plain loops, under every instruction set of this CPU.
+// Compares the vectorised passes with plain loops, under every instruction set of this CPU.
 #include "framework/compress/scan.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// Of every size and sign, with zeros, denormals, infinity and NaN.
+// Returns values of every magnitude and sign, with zeros, denormals, infinity and NaN among them.
 std::vector<float> OddValues(int64_t n, uint64_t seed) {
   const Random random(seed, Purpose::kSelfTest);
   const float odd[] = {0.0f, -0.0f, 1e-42f, -INFINITY, INFINITY, NAN, 1.0f, -1.0f};
@@ -40,7 +40,7 @@ TEST(Scan, CountsAndTakesThoseThatReachTheThreshold) {
         SCOPED_TRACE(IsaName(isa) + ", n " + std::to_string(n));
         EXPECT_EQ(DTRAIN_ISA_SELECT(isa, CountReaching)(values.data(), n, least),
                   std::ssize(expected));
-        // Exactly as much room as is needed: a sanitizer sees what is written behind it.
+        // The outputs have no spare room, so that a sanitizer detects a write past their end.
         std::vector<int32_t> places(expected.size());
         std::vector<float> taken(expected.size());
         EXPECT_EQ(DTRAIN_ISA_SELECT(isa, TakeReaching)(values.data(), n, least, 1000, places.data(),

@@ -1,4 +1,5 @@
-// What is proved of the largest k of d values: how much of the sum of squares stays behind.
+// Tests the proven bounds of top-k selection: which part of the sum of squares stays unsent when
+// the k largest of d values are sent.
 #include <gtest/gtest.h>
 
 #include "tests/compress/values.h"
@@ -14,7 +15,7 @@ double KeptByTopK(const std::vector<float>& values, double density) {
   return PartKept(values, SelectFrom(*config.compressor, values, density, {}));
 }
 
-// Shi et al., theorem 1: (1 - k/d)^2 for values whose distribution is a bell.
+// Shi et al., theorem 1: the bound is (1 - k/d)^2 for values with a bell-shaped distribution.
 TEST(Theory, OfNormalValuesLessThanTheSquareOfTheRestIsKept) {
   for (const double density : kTheoryDensities) {
     for (uint64_t seed = 0; seed < 5; ++seed) {
@@ -24,7 +25,8 @@ TEST(Theory, OfNormalValuesLessThanTheSquareOfTheRestIsKept) {
   }
 }
 
-// The bound for all values, 1 - k/d, is reached; the one for bells does not hold.
+// Equal values reach 1 - k/d, the bound for all values, and break the one for bell-shaped
+// distributions.
 TEST(Theory, OfEqualValuesAllTheRestIsKept) {
   const std::vector<float> equal(kD, -0.5f);
   for (const double density : kTheoryDensities) {
@@ -33,7 +35,7 @@ TEST(Theory, OfEqualValuesAllTheRestIsKept) {
   }
 }
 
-// The integral of x^2 up to 1 - k/d, by that up to 1.
+// The unsent part is the integral of x^2 up to 1 - k/d, divided by the integral up to 1.
 TEST(Theory, OfUniformValuesTheCubeOfTheRestIsKept) {
   const std::vector<float> values = UniformValues(kD, 1);
   for (const double density : kTheoryDensities) {

@@ -1,4 +1,4 @@
-// topk against a sort of |u| in double, and the config of section `compress`.
+// Compares topk with a sort of |u| in double, and tests the config section `compress`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ const Compressor& TopK() {
   return *compressor;
 }
 
-// The k first by |u|, then by place; zeros left out.
+// Returns the first k values by descending |u|, then by position. Zeros are left out.
 std::vector<int32_t> ByHand(const std::vector<float>& values, int64_t k) {
   std::vector<int32_t> places(values.size());
   std::iota(places.begin(), places.end(), 0);
@@ -40,7 +40,7 @@ TEST(TopK, IsTheSortOfTheMagnitudes) {
     const Random random(seed, Purpose::kSelfTest);
     const int64_t n = 1 + static_cast<int64_t>(random.Below(0, 400));
     const double density = 0.001 + 0.99 * random.Uniform(1);
-    // Many ties, now and then, and numbers of every size.
+    // One half of the vectors have many ties; the others have values of every magnitude.
     const bool coarse = random.Below(2, 2) == 0;
     std::vector<float> values;
     for (int64_t i = 0; i < n; ++i) {

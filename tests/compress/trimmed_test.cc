@@ -1,4 +1,5 @@
-// The two selectors of trimmed: one is topk by another way, the other its search written out.
+// Tests the two selectors of trimmed: one must select what topk selects, the other follows a plain
+// version of its search.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +68,7 @@ TEST(Trimmed, TheSearchIsTheAuthors) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Draws draws(seed);
     const std::vector<float> values = AnyValues(draws, seed);
-    // The mean of equal values depends on the order of their sum.
+    // The mean of equal values depends on the order of summation, so such vectors are skipped.
     if (std::all_of(values.begin(), values.end(), [](float u) { return u == 0.75f; })) continue;
     const double density = draws.Real(0.001, 0.3);
     const std::vector<int32_t> sent = SelectFrom(Search(), values, density, {});
@@ -83,7 +84,7 @@ TEST(Trimmed, TheSearchSendsTheLargestWhereItFindsNone) {
   EXPECT_THAT(SelectFrom(Search(), std::vector<float>(1000), 0.01, {}), IsEmpty());
 }
 
-// Nine in ten values are large: all of them are above every threshold of the search.
+// Nine in ten values are large, and all of them are above every threshold of the search.
 TEST(Trimmed, TheSearchSendsNoMoreThanFourTimesK) {
   std::vector<float> values = UniformValues(10'000, 1);
   for (int64_t i = 0; i < std::ssize(values); ++i) {

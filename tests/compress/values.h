@@ -1,4 +1,4 @@
-// Values to choose from, and choices made by the plainest means.
+// Makes values to select from, and selects from them in the plainest way.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline std::vector<float> NormalValues(int64_t n, uint64_t seed) {
   return Values(n, [&](uint64_t i) { return random.Normal(i); });
 }
 
-// With the density exp(-|u|) / 2.
+// Draws from the density exp(-|u|) / 2.
 inline std::vector<float> LaplaceValues(int64_t n, uint64_t seed) {
   const Random random(seed, Purpose::kSelfTest);
   return Values(n, [&](uint64_t i) {
@@ -36,13 +36,13 @@ inline std::vector<float> LaplaceValues(int64_t n, uint64_t seed) {
   });
 }
 
-// In [-1, 1).
+// Draws uniformly from [-1, 1).
 inline std::vector<float> UniformValues(int64_t n, uint64_t seed) {
   const Random random(seed, Purpose::kSelfTest);
   return Values(n, [&](uint64_t i) { return random.Uniform(i, -1, 1); });
 }
 
-// The places of those with |u| > threshold, zeros left out.
+// Returns the positions of values with |u| > threshold. Zeros are left out.
 inline std::vector<int32_t> Above(const std::vector<float>& values, double threshold) {
   std::vector<int32_t> places;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -53,7 +53,8 @@ inline std::vector<int32_t> Above(const std::vector<float>& values, double thres
   return places;
 }
 
-// Of `among`, the k first by |u|, then by place; zeros left out; ascending.
+// Returns the first k of `among` by descending |u|, then by position, in ascending order. Zeros are
+// left out.
 inline std::vector<int32_t> LargestOf(const std::vector<float>& values, std::vector<int32_t> among,
                                       int64_t k) {
   std::erase_if(among, [&](int32_t place) { return values[place] == 0; });
@@ -71,7 +72,7 @@ inline std::vector<int32_t> LargestOf(const std::vector<float>& values, int64_t 
   return LargestOf(values, all, k);
 }
 
-// What a selection chooses of values that come in slices, and how often it looked.
+// The positions that a selection chose from values passed in slices, and its number of passes.
 struct Chosen {
   std::vector<int32_t> places;
   int looks = 0;
@@ -97,7 +98,7 @@ inline Chosen SelectIn(Selection& selection, const std::vector<float>& values, i
   return chosen;
 }
 
-// Part of the sum of squares that stays when these are sent.
+// Returns the fraction of the sum of squares that stays unsent.
 inline double PartKept(const std::vector<float>& values, const std::vector<int32_t>& sent) {
   double all = 0, moved = 0;
   for (const float value : values) all += static_cast<double>(value) * value;

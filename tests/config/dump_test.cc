@@ -26,7 +26,7 @@ TEST(Effective, HoldsEveryDeclaredKeyInTheOrderOfDeclaration) {
             "  \"c\": [\n    \"data\",\n    \"no\"\n  ],\n  \"empty\": {}\n}");
 }
 
-// Where the word and 0 are one, the word is told, and both are taken.
+// A key whose value `auto` means 0 accepts both, and is printed as auto.
 TEST(Effective, AutoStandsForZero) {
   for (const char* given : {"n: auto\n", "n: 0\n", ""}) {
     Document document = Document::FromText(given, "run.yaml");

@@ -1,4 +1,4 @@
-// Whatever the text, the reader answers with values or with a ConfigError.
+// For any text the reader returns values or throws ConfigError.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST(Mutation, DeepNestingIsRefused) {
   }
 }
 
-// Refused while it is read, before it costs seconds.
+// The reader refuses such texts while it parses them, before they cost seconds.
 TEST(Mutation, WhatNobodyWroteIsRefused) {
   const auto error_of = [](const std::string& text) {
     return WhatOf<ConfigError>([&] { ReadMutated(text, {}); });

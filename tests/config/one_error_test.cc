@@ -1,4 +1,5 @@
-// One error is one error, and of two none is lost: what a message goes by must be the user's.
+// One error gives one message, and of two errors both are reported: a message must not depend on a
+// default that took the place of a wrong value.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Two sections that are judged together: each part needs a worker.
+// Reads two sections that are checked against each other: each part needs a worker.
 std::string JudgedTogether(const std::string& text) {
   return WhatOf<ConfigError>([&] {
     Document document = Document::FromText(text, "run.yaml");
@@ -58,7 +59,7 @@ TEST(OneError, AnUnknownKeyThatIsLikeAnotherOneHidesNoConflict) {
       AllOf(HasSubstr("more parts than most"), HasSubstr("'clusterr'"), HasSubstr("2 errors;")));
 }
 
-// The default's keys are not those of what was meant.
+// The keys of the default strategy are not those of the strategy that the user meant.
 TEST(OneError, AMisspeltNameLeavesTheKeysBesideItInPeace) {
   EXPECT_EQ(JudgedTogether("strategy: {nmae: parted, parts: 1}\n"),
             "run.yaml:1:12: unknown key 'nmae' in strategy 'plain'\n"
@@ -78,7 +79,7 @@ TEST(OneError, WhatSomebodyRefusedIsNeverTaken) {
   const int64_t a = root.Int("a", 1);
   EXPECT_EQ(a, 1);
   EXPECT_FALSE(root.sound());
-  // A message that goes by itself alone, of a value that was replaced.
+  // A message that depends on no other key leaves the error about the unknown key in place.
   Document other = Document::FromText("b: 1\n", "run.yaml");
   other.root().AddError("c", "c is needed");
   EXPECT_THAT(WhatOf<ConfigError>([&] { other.Finish(); }), HasSubstr("unknown key 'b'"));
@@ -105,7 +106,7 @@ TEST(OneError, ASectionIsSoundWhereItSaysWhatWasRead) {
   EXPECT_FALSE(sound("layer: [1]"));
 }
 
-// The parser is already in the next line.
+// The parser has already reached the next line when it finds the value missing.
 TEST(OneError, AValueThatIsNotThereIsMissedAtItsKey) {
   Document document = Document::FromText("a:\nb: 1\n", "run.yaml");
   const int64_t a = document.root().Int("a", 1);

@@ -22,7 +22,8 @@ class OverlayTest : public ::testing::Test {
                   .string()) {}
   ~OverlayTest() override { std::filesystem::remove(file_); }
 
-  // What is in force when a file that says `over` is laid over `text`, or the errors.
+  // Returns the effective config after a file with the text `over` is laid over `text`, or the
+  // errors.
   std::string Effective(const std::string& text, const std::string& over,
                         const std::vector<std::string>& overrides = {}) const {
     std::ofstream(file_) << over;

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Reads a solver of which sgd has momentum and adam has beta, and dumps what is in force.
+// Reads a solver section in which sgd has momentum and adam has beta; returns the effective config.
 std::string Effective(const std::string& text, const std::vector<std::string>& overrides) {
   Document document = Document::FromText(text, "run.yaml", overrides);
   Reader solver = document.root().Section("solver");

@@ -183,7 +183,7 @@ TEST(Reader, ValuesOfOtherToolsAreSuggested) {
   EXPECT_EQ(meant("async"), "ps_asp");
   EXPECT_EQ(meant("local_sgd"), "");
   EXPECT_EQ(meant("poling"), "pooling");
-  // Only what is allowed here.
+  // The suggestion names only allowed choices.
   EXPECT_EQ(SuggestChoice("adam_w", {"adam", "adamw"}),
             "did you mean 'adamw'?  allowed: adam, adamw");
   EXPECT_EQ(SuggestChoice("linear", {"polynomial", "step"}),

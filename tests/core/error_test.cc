@@ -12,7 +12,7 @@ int CodeOf() {
   return static_cast<int>(T("what", "hint").code());
 }
 
-// The README and scripts rely on these numbers.
+// The README and scripts depend on these exit codes.
 TEST(Error, EachClassHasItsExitCode) {
   EXPECT_EQ(CodeOf<UsageError>(), 2);
   EXPECT_EQ(CodeOf<ConfigError>(), 2);

@@ -81,7 +81,8 @@ TEST(ExecutionPlan, WithoutAWordAboutTheDeviceItIsTheCpu) {
   EXPECT_EQ(PlanFromJson(Edited("  \"device\": \"cpu\",\n", ""), "plan.json"), SamplePlan());
 }
 
-// Equal on two GPUs are plans, not sums: a library of another version may add in another order.
+// Two GPUs with equal plans may still give different sums: another library version may add in
+// another order. So the plan names the GPU and its libraries.
 TEST(ExecutionPlan, NamesTheGpuAndItsLibraries) {
   EXPECT_THAT(ToJson(SamplePlan()), testing::Not(testing::HasSubstr("gpu")));
   ExecutionPlan plan = SamplePlan(), other = SamplePlan();

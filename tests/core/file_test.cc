@@ -74,7 +74,7 @@ TEST_F(FileTest, AFileThatCannotBeWrittenNamesPathAndReason) {
                         ": No such file or directory"));
 }
 
-// A write that fails half-way, as on a full disk: here the limit on file sizes ends it.
+// A file size limit makes the write fail half-way, as a full disk would.
 TEST_F(FileTest, AFailedWriteLeavesTheOldFileAndNothingElse) {
   WriteFileDurably(folder_ / "a", "old");
   rlimit before;
@@ -163,7 +163,7 @@ TEST_F(FileTest, APrivateFolderIsTheUsersAlone) {
               HasSubstr("cannot create folder " + (folder_ / "file" / "b").string()));
 }
 
-// Whoever may write into the folder cannot have another file published in its place.
+// A process with write access to the folder cannot get another file published in its place.
 TEST_F(FileTest, ANewFileIsWrittenThroughOneDescriptor) {
   {
     NewFile file(folder_ / "a", folder_ / "part");
@@ -192,7 +192,7 @@ TEST_F(FileTest, WhatIsNoRegularFileIsNamed) {
   EXPECT_EQ(WhyNoFile("/dev/null", ""), "/dev/null is a device, not a regular file");
 }
 
-// A pipe that nobody writes, a device without an end, a folder.
+// Tests a pipe without a writer, an endless device and a folder.
 TEST_F(FileTest, WhatIsNoFileIsRefusedAtOnce) {
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -239,7 +239,7 @@ TEST_F(FileTest, LinksInARunFolderAreReplacedAndNotFollowed) {
   EXPECT_EQ(ReadFile(folder_ / "others"), "mine");
 }
 
-// As a /dev/null that somebody names by error.
+// For example, a user may name /dev/null as an output by mistake.
 TEST_F(FileTest, WhatIsNoFileIsNotReplaced) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(WhatOf<CheckpointError>([&] { CreateFile(folder_ / "pipe"); }),
@@ -272,7 +272,8 @@ TEST_F(FileTest, AnOutputTouchesNothingElseInItsFolderAndKeepsItsMode) {
   EXPECT_EQ(Entries(), 3);
 }
 
-// A process on another machine may have the same number: it makes a file of that name as soon as there is none.
+// A process on another machine may have the same process id. It creates a file with our temporary
+// name as soon as that name is free.
 TEST_F(FileTest, AnOutputThatIsThereLeavesAnotherProcessesFileOfItsFormerName) {
   const fs::path name = folder_ / fmt::format(".dtrain-{}-0.tmp", ::getpid());
   for (int i = 0; i < 300; ++i) {

@@ -14,7 +14,8 @@ TEST(Isa, NamesAreThoseOfThePlanFiles) {
   EXPECT_EQ(IsaName(Isa::kAvx512), "avx512");
 }
 
-// CpuIsa is fixed for a process, so each setting gets a process of its own, which exits with it.
+// CpuIsa is fixed for a process, so each setting runs in a process of its own, which returns the
+// instruction set as its exit code.
 void ExpectCappedAt(const char* setting, Isa cap) {
   const auto exit_with_isa = [setting] {
     setenv("ONEDNN_MAX_CPU_ISA", setting, 1);

@@ -35,7 +35,7 @@ class LockFileTest : public testing::Test {
   fs::path folder_;
 };
 
-// A Reader does what somebody can do who may only read the file.
+// A Reader does what a user with read permission alone can do to the file.
 class Reader {
  public:
   explicit Reader(const fs::path& path) : fd_(::open(path.c_str(), O_RDONLY)) {
@@ -88,7 +88,7 @@ TEST_F(LockFileTest, AFileOfOursAloneIsNotReplaced) {
   EXPECT_TRUE(holder.IsThere());
 }
 
-// As where the file system has one mode for all files.
+// The mode stays 0666, as on a file system that has one mode for all files.
 TEST_F(LockFileTest, IsReplacedOnce) {
   LockFile file(path());
   for (const bool first : {true, false}) {
@@ -107,7 +107,7 @@ TEST_F(LockFileTest, AFileThatWasRemovedIsMadeAgain) {
   EXPECT_FALSE(fs::exists(path()));
 }
 
-// It locks the file that its name was taken from, and must see that this is nobody's lock any more.
+// The waiting lock still has the removed file open. It must notice that and lock a new file.
 TEST_F(LockFileTest, WhoOpenedTheFileBeforeItsHolderRemovedItLocksANewOne) {
   std::optional<LockFile> holder(path());
   ASSERT_EQ(holder->Take(), Answer::kLocked);

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr size_t kTooMany = size_t{1} << 46;  // more than processes have addresses for
+constexpr size_t kTooMany = size_t{1} << 46;  // more than a process can address
 
 TEST(Memory, AnErrorSaysForWhatAndHowMuch) {
   EXPECT_STREQ(NoMemoryError(3'000'000).what(), "there is no memory for 3.0 MB more");

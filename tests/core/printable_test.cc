@@ -16,7 +16,8 @@ struct Case {
   std::string text, shown;
 };
 
-// ESC, what ends a line, DEL, the same in Latin-1's upper half (C1), which some terminals obey too.
+// These are ESC, line ends, DEL and the C1 controls (the same codes in the upper half of Latin-1),
+// which some terminals obey as well.
 TEST(Printable, ControlCharactersAreShownAsJsonWritesThem) {
   for (const auto& [text, shown] :
        std::initializer_list<Case>{{"caf\u00e9 \u4e2d \U0001F600", "caf\u00e9 \u4e2d \U0001F600"},
@@ -62,7 +63,7 @@ TEST(PrintableOutput, FiltersAStreamWhileItLives) {
   EXPECT_EQ(out.str(), "\\u001b[1m7\x1b");
 }
 
-// A character may come in two chunks, and its begin alone at the end.
+// A character may be split over two writes, and the last write may end inside one.
 TEST(PrintableOutput, CharactersAreWholeHoweverTheyAreWritten) {
   std::ostringstream out;
   {

@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-// A child that waits for its end, and what it is.
+// A child process that waits until it is killed, and its identity.
 class Child {
  public:
   Child() {

@@ -44,7 +44,8 @@ TEST(ProgressRate, IsSmoothedAndLeavesPausesOut) {
   EXPECT_DOUBLE_EQ(rate.per_second(), 120);
 }
 
-// Nothing has moved for long, or yet, or something went back.
+// There is no estimate before the first progress, after a long time without progress, or when the
+// progress goes backwards.
 TEST(ProgressRate, HasNoEstimateThatSaysNothing) {
   ProgressRate rate;
   EXPECT_EQ(rate.Left(500), "");

@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::array<uint32_t, 4>;
 
-// The known answers that Random123 (the authors' library) ships for philox4x32-10.
+// These are the known answers that Random123, the authors' library, ships for philox4x32-10.
 TEST(Philox, GivesThePublishedVectors) {
   EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
             (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -30,13 +30,13 @@ TEST(Random, IsAFunctionOfItsArgumentsOnly) {
   for (const uint64_t index : {9u, 0u, 5u, 9u}) EXPECT_EQ(one.Bits(index), same.Bits(index));
 }
 
-// Written down so that a change of the key schedule, which would change every run, is noticed.
+// Fixed numbers detect a change of the key schedule, which would change every run.
 TEST(Random, KeepsItsNumbers) {
   EXPECT_EQ(Random(1, Purpose::kInit, 2, 3).Block(0),
             (Words{682329841, 1062296804, 1342244624, 100422064}));
 }
 
-// The oracle of other tests, which shares no code with Random.
+// counted_random, the oracle of other tests, shares no code with Random.
 TEST(Random, GivesTheWordsOfItsSpecification) {
   EXPECT_EQ(counted_random::Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822,
                                    0x299f31d0),

@@ -13,7 +13,7 @@ struct Animal {
 };
 using AnimalRegistry = Registry<Animal>;
 
-// Registered as the real ones are: before main.
+// These are registered before main, as the real entries are.
 const bool spider = AnimalRegistry::Add("spider", {8});
 const bool cat = AnimalRegistry::Add("cat", {4});
 

@@ -5,7 +5,7 @@
 namespace dtrain {
 namespace {
 
-// FIPS 180-4's example messages.
+// These are the example messages of FIPS 180-4.
 TEST(Sha256, GivesThePublishedDigests) {
   EXPECT_EQ(Sha256::Of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(Sha256::Of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -1,4 +1,4 @@
-// Floats of 16 bits, against their definition: the nearest of all that there are.
+// Compares the 16-bit floats with their definition: rounding gives the nearest value of the format.
 #include "framework/core/short_float.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Format {
   int exponent_bits, fraction_bits;
 };
 
-// The value of a code by the definition of the format, in double precision; of finite ones.
+// Returns the value of a finite code in double precision, by the definition of the format.
 double ValueOf(const Format& format, uint32_t code) {
   const int bias = (1 << (format.exponent_bits - 1)) - 1;
   const uint32_t fraction = code & ((1U << format.fraction_bits) - 1);
@@ -48,10 +48,11 @@ float ValueOf(Wire wire, uint16_t code) {
   return value;
 }
 
-// By a search through all codes: the nearest, of two the even one; no infinity.
+// Searches all finite codes for the nearest value; a tie goes to the even code. Never returns
+// infinity.
 double NearestTo(const Format& format, double value) {
   const uint32_t end = FirstNotFinite(format);
-  uint32_t low = 0, high = end;  // the first code that is above |value| is behind low
+  uint32_t low = 0, high = end;  // the first code above |value| is after low
   while (high - low > 1) {
     const uint32_t middle = (low + high) / 2;
     (ValueOf(format, middle) <= std::abs(value) ? low : high) = middle;
@@ -85,7 +86,7 @@ TEST_P(ShortFloatTest, EveryCodeComesBack) {
   }
 }
 
-// Around each code and each half-way point, and random ones of all magnitudes.
+// Returns values around each code and each half-way point, and random ones of all magnitudes.
 std::vector<float> Samples(const Format& format) {
   std::vector<float> samples;
   for (uint32_t code = 0; code < FirstNotFinite(format); code += 7) {
@@ -124,7 +125,7 @@ TEST_P(ShortFloatTest, WhatIsSentAndWhatIsKeptIsAllThatWasThere) {
     ASSERT_EQ(sent[i], Rounded(GetParam().wire, all[i]));
     if (GetParam().wire == Wire::kFp16 && std::abs(all[i]) >= 0x1p29F) continue;
     ASSERT_EQ(sent[i] + kept[i], all[i]);
-    // To the last digit: the error is a float itself.
+    // The split is exact also in double: the rounding error is itself a float.
     ASSERT_EQ(static_cast<double>(sent[i]) + static_cast<double>(kept[i]),
               static_cast<double>(all[i]));
     ASSERT_TRUE(kept[i] == 0 || std::abs(all[i]) < 0x1p-126F || std::isnormal(kept[i])) << all[i];

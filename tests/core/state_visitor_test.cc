@@ -25,7 +25,7 @@ struct Sample {
 
 const Sample kSample{-7, {815, 0, INT64_MIN}, {1.5f, -0.0f, 1e-40f}};
 
-// One field of another type or size under the name of Sample's.
+// Has one field with a name of Sample's but another type or size.
 struct Other {
   std::string_view name;
   std::vector<int64_t> values;

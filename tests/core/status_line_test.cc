@@ -66,7 +66,7 @@ TEST(StatusLine, WhatIsNoRecordIsRefused) {
   }
 }
 
-// Else it would move the cursor.
+// Control characters are escaped, since they would move the cursor.
 TEST(StatusLine, TextThatCannotBeShownIsNotSent) {
   EXPECT_EQ(Fit(*Decode("1\x1f-1\x1f"
                         "a\rb\x1b[K\x1d"),
@@ -75,7 +75,8 @@ TEST(StatusLine, TextThatCannotBeShownIsNotSent) {
   EXPECT_EQ(Encode({{"a\nb"}}).find('\n'), Encode({{"a\nb"}}).size() - 1);
 }
 
-// A terminal that somebody has made non-blocking is full for a while, and not closed.
+// A terminal that another process has set to non-blocking may be full for a while; it is not
+// closed.
 TEST(StatusLine, TextWaitsForAReaderWhoIsSlow) {
   int ends[2] = {};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -1,5 +1,5 @@
-// What WriteFileDurably asks of the disk, and when: this program's fsync is the one below, which
-// looks at what is synced and passes the call on.
+// Tests what WriteFileDurably syncs to the disk, and when. The fsync defined below replaces the C
+// library's: it records the file and then makes the system call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -23,13 +23,13 @@ using ::testing::HasSubstr;
 
 struct Synced {
   fs::path what;
-  std::string content;    // of a file
-  std::string at_target;  // what a reader of the target would see at this moment
+  std::string content;    // a file's content; "" for a folder
+  std::string at_target;  // content of the target at this moment
 };
 
 struct Watch {
   fs::path target;
-  int fails = -1;  // this call fails, counted from 0
+  int fails = -1;  // number of the call that fails, from 0; -1: none
   std::vector<Synced> calls;
 };
 Watch* watch = nullptr;
@@ -75,7 +75,8 @@ class SyncTest : public ::testing::Test {
   Watch watch_;
 };
 
-// The whole file first, while the old one is still there; then the folder that has the new name.
+// The whole file is synced first, while the target is still the old one, then the folder with the
+// new name.
 TEST_F(SyncTest, TheFileIsSyncedBeforeItsNameAndTheFolderBehindIt) {
   WriteFileDurably(watch_.target, "new");
   ASSERT_EQ(watch_.calls.size(), 2u);

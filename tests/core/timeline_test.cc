@@ -76,7 +76,7 @@ std::string Pack(const TimelineRank& rank, const Timeline& first) {
   return PackTimelines(rank, lanes);
 }
 
-// A rank with every kind of event; its clock stands at 1,000,000 at the origin.
+// Returns a rank with every kind of event. Its clock reads 1,000,000 ns at the origin.
 std::string SampleRank() {
   Timeline compute("compute", 4), exchange("exchange", 4);
   compute.Span(compute.Name("step \"1\""), 1'001'000, 1'003'500, {compute.Name("step"), 7},
@@ -128,7 +128,7 @@ TEST_F(TimelineFileTest, AddsUpRanksAndWhatTheyDropped) {
   EXPECT_EQ(instants, (std::map<int, int>{{0, 1}, {1, 1}, {2, 1}}));
 }
 
-// More than one chunk of a megabyte, and nanoseconds after an hour.
+// The file needs more than one 1 MB chunk, and times beyond an hour keep their nanoseconds.
 TEST_F(TimelineFileTest, LosesNothingOfALongRun) {
   constexpr int kEvents = 50'000;
   constexpr Nanos kHour = 3'600'000'000'000;
@@ -178,7 +178,7 @@ TEST_F(TimelineFileTest, AFolderThatIsNotThereIsNamed) {
   }
 }
 
-// A file size limit stands for a full disk: the message then comes from the write, not the open.
+// A file size limit acts as a full disk: the write fails, not the open.
 TEST_F(TimelineFileTest, AFileThatCannotGrowIsReported) {
   const auto previous_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit previous;

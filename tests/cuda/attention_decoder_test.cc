@@ -1,5 +1,5 @@
-// The attention decoder on the GPU: its search against the CPU's (tests/nn/sequence_layers_test.cc says
-// what that is held to), and choices that the layer suite does not meet.
+// Compares the attention decoder's search on the GPU with the CPU's, which
+// tests/nn/sequence_layers_test.cc tests, and checks choices that the layer suite does not meet.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 namespace dtrain {
 namespace {
 
-// The kernel of a decoding on the device under test, with copies of its inputs and parameters.
+// The kernel of a decoding on the device under test, with device copies of its inputs and
+// parameters.
 class DeviceDecoding {
  public:
   explicit DeviceDecoding(Decoding& decoding) {
@@ -51,7 +52,7 @@ class DeviceDecoding {
   std::unique_ptr<Kernel> kernel_;
 };
 
-// The same search on both.
+// Runs the same search on the GPU and on the CPU.
 class StepDecoderOnTheGpu : public testing::Test {
  protected:
   void Start() {
@@ -59,7 +60,8 @@ class StepDecoderOnTheGpu : public testing::Test {
     cpu_->Start(decoding_.run.Args());
   }
 
-  // Compares what both say of these rows; the most likely token of each.
+  // Compares the scores that both compute for these rows. Returns the most likely token of each
+  // row.
   std::vector<int32_t> Step(const std::vector<int64_t>& parents,
                             const std::vector<int32_t>& tokens) {
     std::vector<float> got(parents.size() * kWords), want(got.size());
@@ -87,7 +89,7 @@ TEST_F(StepDecoderOnTheGpu, GreedySearchIsTheCpus) {
   for (int64_t t = 0; t < 6; ++t) tokens = Step({0, 1, 2}, tokens);
 }
 
-// More rows than sentences, fewer, none, and more again.
+// The steps have more rows than sentences, fewer, none, and more again.
 TEST_F(StepDecoderOnTheGpu, HypothesesBranchChangePlacesAndEnd) {
   for (int search = 0; search < 2; ++search) {
     Start();
@@ -121,8 +123,8 @@ class AttentionDecoderOnTheGpu : public testing::Test {
        .input_classes = {0, 0, 9, kVocabulary}}};
 };
 
-// The host, which would name it, sees no token; the sentence's scores tell of it, and its
-// neighbours' do not.
+// The host, which would report the token, does not see it. The sentence's scores become NaN; its
+// neighbour's do not.
 TEST_F(AttentionDecoderOnTheGpu, ATargetOutsideTheVocabularyGivesNaNs) {
   RefArgs args = setup_.Forward(Mode::kEvaluate);
   args.inputs[3].values[0] = -1;
@@ -134,7 +136,8 @@ TEST_F(AttentionDecoderOnTheGpu, ATargetOutsideTheVocabularyGivesNaNs) {
   }
 }
 
-// Words 2 and 5 always have the same score, the largest; the next steps tell which was taken.
+// Words 2 and 5 always have equal scores, the largest; the scores of the next steps show which one
+// was taken.
 TEST_F(AttentionDecoderOnTheGpu, OfEqualWordsTheFirstIsTaken) {
   RefArgs args = setup_.Forward(Mode::kEvaluate);
   constexpr int64_t kFeatures = 3 + 4 + 2;

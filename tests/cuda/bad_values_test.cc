@@ -1,5 +1,6 @@
-// What kernels of the module make of labels and tokens that are none, and of scores that are no
-// numbers: nobody looks at them on the way to the GPU, so the results must tell.
+// Tests what the module's kernels do with invalid labels and tokens, and with NaN or infinite
+// scores: the host does not check them before they reach the GPU, so the results must show the
+// error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ KernelResult Compute(const std::string& type, const CaseSetup& setup, const RefA
   return RunKernel(setup, VariantsOf(type, setup, Mode::kTrain).at(0), args);
 }
 
-// Row `row` of a matrix with this many columns.
+// Returns row `row` of a matrix with this many columns.
 std::vector<float> RowOf(const std::vector<float>& values, size_t row, size_t columns) {
   return {values.begin() + static_cast<std::ptrdiff_t>(row * columns),
           values.begin() + static_cast<std::ptrdiff_t>((row + 1) * columns)};
@@ -25,7 +26,7 @@ bool AllNan(const std::vector<float>& values) {
   return std::all_of(values.begin(), values.end(), [](float v) { return std::isnan(v); });
 }
 
-constexpr double kNone[] = {-1, 10, 1e9};  // of ten classes or tokens
+constexpr double kNone[] = {-1, 10, 1e9};  // invalid for ten classes or tokens
 
 TEST(BadValues, ALabelThatIsNoClassMakesLossAndGradientsNan) {
   const CaseSetup setup("softmax_cross_entropy",
@@ -107,7 +108,7 @@ TEST(BadValues, WhatIsNoTokenHasNoVectorAndNoGradient) {
   const CaseSetup setup(
       "embedding", {.name = "", .yaml = "{outputs: 6}", .inputs = {{2, 4}}, .input_classes = {10}});
   const RefArgs good = setup.Forward(Mode::kTrain);
-  RefArgs silent = good;  // the gradient without the place at hand
+  RefArgs silent = good;  // the gradient without the place in question
   for (size_t j = 18; j < 24; ++j) silent.output_gradients[0].values[j] = 0;
   const KernelResult want = Compute("embedding", setup, silent);
   for (const double token : kNone) {

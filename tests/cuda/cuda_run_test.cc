@@ -1,4 +1,5 @@
-// Whole runs of the program; on the stand-in by a copy of it with that module beside it.
+// Runs the whole program. With the stand-in it runs a copy of the program with that module beside
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ constexpr char kOnDigits[] =
     "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=256 "
     "--set data.test_samples=64 --set batch=32 --set epochs=1 --set device=cuda ";
 
-// On the module under test.
+// Runs the program with the module under test.
 class CudaRunTest : public SystemTest {
  protected:
   void SetUp() override {
@@ -38,7 +39,7 @@ class CudaRunTest : public SystemTest {
   }
   std::string Configs() const override { return ConfigsFolder().string(); }
 
-  // The distance of the parameter that lies farthest from the first run's, by its length.
+  // Returns the largest relative difference (||a - b|| / ||a||) of any tensor between two runs.
   double FarthestOf(const std::string& first, const std::string& second) {
     const Outcome outcome = Run("ckpt diff --json " + first + " " + second);
     double farthest = outcome.code == 0 || outcome.code == 1 ? 0 : 1;
@@ -80,7 +81,7 @@ TEST_F(CudaRunTest, CheckpointsGoFromOneDeviceToTheOther) {
   EXPECT_EQ(eval.code, 0) << eval.err;
 }
 
-// With the solver's vectors of the other device, past an evaluation and to the end.
+// A run resumes with the solver's vectors of the other device, evaluates, and goes on to the end.
 TEST_F(CudaRunTest, ARunGoesOnOnTheOtherDeviceAsOnItsOwn) {
   const std::string run = std::string(kOnDigits) + "--set epochs=2 --set solver.name=adam ";
   const auto on = [&](const std::string& device, const std::string& rest) {
@@ -97,7 +98,7 @@ TEST_F(CudaRunTest, ARunGoesOnOnTheOtherDeviceAsOnItsOwn) {
   }
 }
 
-// And what was evaluated in the middle did not touch it.
+// The evaluation in the middle must not change the training.
 TEST_F(CudaRunTest, EverySolverTrainsAsOnTheCpu) {
   for (const std::string solver : {"sgd --set solver.nesterov=true --set solver.clip_norm=1",
                                    "adam --set solver.clip_norm=1", "adamw"}) {
@@ -139,8 +140,9 @@ TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
   }
 }
 
-// The residual and the selection are in the GPU's memory, but for a run whose gradients are looked at, which
-// has them in the machine's; from the first step on, over dense ones, and past a resume.
+// The residual and the selection are in the GPU's memory, except in a run that records gradients,
+// which has them in host memory. Both kinds of run select the same values: from the first step,
+// after dense steps, and after a resume.
 TEST_F(CudaRunTest, WhatIsSelectedOnTheGpuIsWhatTheCpuSelects) {
   for (const std::string compress :
        {"{name: topk, density: 0.02}", "{name: topk, density: 0.02, scope: model, exchange: gtopk}",
@@ -160,7 +162,8 @@ TEST_F(CudaRunTest, WhatIsSelectedOnTheGpuIsWhatTheCpuSelects) {
   }
 }
 
-// With the solver on the GPU and on the CPU, and on the GPU after the CPU.
+// The frozen layers stay the same with the solver on the GPU, and on the GPU after steps on the
+// CPU.
 TEST_F(CudaRunTest, WhatIsFrozenStaysToTheBit) {
   std::ofstream(folder_ / "model.yaml") << R"(
 name: frozen
@@ -202,7 +205,7 @@ layers:
   EXPECT_THAT(differing("run"), ElementsAre("conv2.weight", "fc.bias", "fc.weight"));
 }
 
-// What --device means to each command is what `device` of a config does.
+// For every command --device means what the key `device` of a config means.
 TEST_F(CudaRunTest, ComputesWhereDeviceSays) {
   ASSERT_EQ(Run(std::string(kOnDigits) + "--set device=cpu --device cuda --output run").code, 0);
   EXPECT_EQ(SummaryOf("run").at("device"), "cuda");
@@ -220,7 +223,7 @@ TEST_F(CudaRunTest, ComputesWhereDeviceSays) {
   }
 }
 
-// What only the stand-in is sure to say.
+// These tests need output that only the stand-in is sure to give.
 class CudaStandinTest : public CudaRunTest {};
 
 TEST_F(CudaStandinTest, TheDoctorNamesItAndItsMemory) {

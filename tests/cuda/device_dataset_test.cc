@@ -1,4 +1,4 @@
-// Batches that are made in the GPU's memory, beside those of the machine.
+// Compares batches that are made in the GPU's memory with those made in host memory.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,13 +26,14 @@ LabelledImages Noise(int64_t samples, uint64_t seed) {
   return images;
 }
 
-// Rows and columns differ, and are cut by more than they have left.
+// The images are not square, and the padding of 4 allows crops that keep only a small part of an
+// image.
 std::shared_ptr<const Dataset> Images() {
   const ImageSetSpec spec = {Shape{3, 6, 5}, 10, {0.5f, 0.4f, 0.3f}, {0.2f, 0.3f, 0.25f}};
   return std::make_shared<ImageSet>(spec, Noise(kTrain, 1), Noise(kTest, 2), CropFlip{4, true}, 9);
 }
 
-// A set that is not kept on a device, since it makes its samples up.
+// A set that is not kept on the device, because it computes its samples.
 class Counted : public Dataset {
  public:
   int64_t size(Split) const override { return kTrain; }
@@ -40,7 +41,7 @@ class Counted : public Dataset {
     return {{"words", DType::kI32, Shape{8}}, {"label", DType::kI32, Shape{}}};
   }
   int64_t classes() const override { return 10; }
-  // As long as the longest of a batch.
+  // The length is the one of the longest sample of the batch.
   void SampleShapes(Split, std::span<const int64_t> indices,
                     std::span<Shape> shapes) const override {
     shapes[0] = Shape{1 + std::ranges::max(indices) % 8};
@@ -63,7 +64,7 @@ std::vector<std::byte> BytesOf(const Batch& batch) {
   for (const Tensor& field : batch.fields) {
     std::vector<std::byte> own(static_cast<size_t>(field.shape.count()) * SizeOf(field.dtype));
     if (batch.on_device) {
-      const auto queue = DeviceUnderTest().queue->Another();  // of the thread that asks
+      const auto queue = DeviceUnderTest().queue->Another();  // a queue of the calling thread
       queue->Download(own.data(), field.data, own.size());
       queue->Record().Wait();
     } else {
@@ -74,7 +75,7 @@ std::vector<std::byte> BytesOf(const Batch& batch) {
   return bytes;
 }
 
-// Two epochs of training, then a split as it is, of several sizes.
+// Compares two epochs of training batches, then both splits in order, in blocks of several sizes.
 void ExpectTheSameBatches(const std::shared_ptr<const Dataset>& set) {
   const std::shared_ptr<const Dataset> there = OnDevice(set, DeviceUnderTest());
   EXPECT_EQ(there->ManifestHash(), set->ManifestHash());
@@ -121,7 +122,7 @@ TEST(DeviceDataset, OtherSamplesAreCopied) {
   ExpectTheSameBatches(set);
 }
 
-// One for a net on the CPU, such as that which measures a run's first steps.
+// A net on the CPU may need such a batch, for example the net that measures a run's first steps.
 TEST(DeviceDataset, ABatchOfTheMachinesMemoryIsFilledAsEver) {
   const std::shared_ptr<const Dataset> set = Images();
   const std::shared_ptr<const Dataset> there = OnDevice(set, DeviceUnderTest());

@@ -1,4 +1,4 @@
-// The layer suite (tests/nn) on the CUDA module.
+// Runs the layer suite (tests/nn) on the CUDA module.
 #include <map>
 
 #include "framework/device/cuda/module.h"
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Each thread has a queue of its own for each precision, as processes do.
+// Each thread has its own queue for each precision, as processes do.
 Device DeviceUnderTest(Precision precision) {
   static thread_local std::map<Precision, Device> devices;
   Device& device = devices[precision];

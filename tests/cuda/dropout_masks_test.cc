@@ -1,4 +1,4 @@
-// The module drops the elements that the CPU drops, for any seed, layer, step and place in the
+// The module drops the same elements as the CPU for any seed, layer, step and position in the
 // global batch.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,8 @@
 namespace dtrain {
 namespace {
 
-// The element's place in its sample decides, so sizes that are no multiple of four leave a rest.
+// Random numbers are drawn four at a time by the element's place in its sample. So the sizes
+// include ones that are not multiples of four.
 LayerCase CaseOf(const std::string& ratio, const Shape& shape) {
   return {.name = ratio, .yaml = "{ratio: " + ratio + "}", .inputs = {shape}};
 }
@@ -21,7 +22,7 @@ KernelVariant OnTheCpu(KernelVariant variant) {
   return variant;
 }
 
-// Forward and backward, each of which draws the mask.
+// Compares the forward and the backward pass, each of which draws the mask.
 void ExpectMasksOfTheCpu(const CaseSetup& setup, const RefArgs& args) {
   const KernelVariant variant = VariantsOf("dropout", setup, Mode::kTrain).at(0);
   const KernelResult got = RunKernel(setup, variant, args);
@@ -50,7 +51,7 @@ TEST(DropoutMasks, AreThoseOfTheCpu) {
   }
 }
 
-// What the comparison above would not see: a mask that drops nothing, or always the same.
+// The comparison above would not detect a mask that drops nothing or never changes.
 TEST(DropoutMasks, DropAboutTheRatioAndChangeWithTheStep) {
   const CaseSetup setup("dropout", CaseOf("0.25", {4, 4096}));
   const KernelVariant variant = VariantsOf("dropout", setup, Mode::kTrain).at(0);

@@ -1,5 +1,5 @@
-// A net with frozen layers on the module beside the same on the CPU: gradients, zeros where nothing learns, and what
-// stays.
+// Compares a net with frozen layers on the module with the same net on the CPU: gradients, zero
+// gradients of frozen layers, and the state that stays.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class FrozenStepOnTheGpu : public testing::TestWithParam<std::vector<std::string
     for (size_t i = 0; i < labels_.size(); ++i) labels_[i] = static_cast<int32_t>(i % 4);
   }
 
-  // What the gradients held before must not show.
+  // The gradients start as NaN, so that a result which depends on them shows.
   NormStep Step(const Device& device, int64_t parts) {
     Net net(graph_, device);
     const Tensor fields[] = {{images_.data(), {kNormSamples, 3, 8, 8}},

@@ -1,4 +1,5 @@
-// Kernels of images on the GPU beyond the suite: edge values, other workers, what cuDNN refuses.
+// Tests image kernels on the GPU beyond the suite: edge values, synchronised batch norm over
+// several workers, and shapes that cuDNN refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ KernelVariant VariantOf(const std::string& type, const CaseSetup& setup, bool re
   throw ConfigError("no kernel");
 }
 
-// One window of 2 x 2; the gradient of its output is 1.
+// Pools one window of 2 x 2; the gradient of its output is 1.
 KernelResult PoolWindow(const std::vector<double>& window, bool relu) {
   const CaseSetup setup("pooling", {"window", "{}", {{1, 1, 2, 2}}});
   RefArgs args = setup.Forward(Mode::kTrain);
@@ -85,7 +86,7 @@ TEST(CudaConvolution, ShapesThatCudnnDoesNotTakeAreNamed) {
       AllOf(HasSubstr("[1, 64, 65535, 65535]"), HasSubstr("[3, 64, 1, 1]"), HasSubstr("cudnn")));
 }
 
-// Mean 1000, deviation 0.6: sums of squares in float would keep nothing of the variance.
+// With mean 1000 and deviation 0.6, sums of squares in float would lose the variance.
 TEST(CudaBatchNorm, TheVarianceOfValuesFarFromZero) {
   const CaseSetup setup("batch_norm", {"far", "{}", {{8, 3, 32, 32}}});
   RefArgs args = setup.Forward(Mode::kTrain);
@@ -94,7 +95,7 @@ TEST(CudaBatchNorm, TheVarianceOfValuesFarFromZero) {
   setup.reference().Forward(setup.layer(), args);
   const KernelResult result = RunKernel(setup, VariantOf("batch_norm", setup), args);
   for (size_t i = 0; i < args.outputs[0].values.size(); i += 7) {
-    // What the mean, as a float, is off by.
+    // The bound allows for the rounding of the mean to float.
     EXPECT_NEAR(result.outputs[0][i], args.outputs[0].values[i], 1e-4);
   }
 }
@@ -103,7 +104,7 @@ void ExpectNear(const std::vector<float>& got, const double* want, double tolera
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << i;
 }
 
-// Each worker, a thread, has a share of the batch.
+// Runs each worker in a thread with its own share of the batch.
 std::vector<KernelResult> RunShares(const CaseSetup& setup, const RefArgs& args,
                                     const std::vector<int64_t>& shares, bool relu) {
   ThreadSums sums(static_cast<int>(shares.size()));

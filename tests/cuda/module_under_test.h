@@ -1,4 +1,5 @@
-// Which CUDA module the tests of this folder run, in a build tree or in a bundle (tools/bundle.sh).
+// Chooses the CUDA module that the tests of this folder run, in a build tree or in a bundle
+// (tools/bundle.sh).
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +9,8 @@
 
 namespace dtrain {
 
-// DTRAIN_TEST_GPU=1: the module beside the tests, as tests/gpu.sh asks.  Else the stand-in.
+// True if DTRAIN_TEST_GPU=1, which tests/gpu.sh sets: use the module beside the tests. Otherwise
+// the tests use the stand-in.
 inline bool ModuleBesideTests() { return std::getenv("DTRAIN_TEST_GPU") != nullptr; }
 
 inline std::filesystem::path ConfigsFolder() {

@@ -1,5 +1,5 @@
-// Steps of one worker whose weights, gradients and solver's state are in the GPU's memory, beside the
-// CPU's.
+// Compares steps of one worker whose weights, gradients and solver state are in the GPU's memory
+// with the CPU's steps.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/random.h"
-#include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/training_step.h"
 #include "tests/nn/layer_harness.h"
 
 namespace dtrain {
@@ -20,14 +20,14 @@ std::vector<float> FloatsOf(const Buffer& buffer) {
   return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
 }
 
-// What the stand-in has copied since it was asked last; a real GPU does not count.
+// Bytes that the stand-in copied since the last Forget; a real GPU does not count them.
 class Copies {
  public:
   static bool Counted() { return Counter() != nullptr; }
   void Forget() { before_ = Now(); }
   uint64_t Up() const { return Now().up - before_.up; }
   uint64_t Down() const { return Now().down - before_.down; }
-  uint64_t Pageable() const { return Now().pageable - before_.pageable; }  // of both
+  uint64_t Pageable() const { return Now().pageable - before_.pageable; }  // in both directions
 
  private:
   struct Bytes {
@@ -172,7 +172,7 @@ TEST(GpuSteps, EverySolverTrainsAsOnTheCpuAndRepeatsToTheBit) {
   }
 }
 
-// Neither weights nor gradients, nor the statistics of batch normalisation.
+// A step copies neither weights nor gradients, nor the statistics of batch normalisation.
 TEST(GpuSteps, AStepCopiesTheBatchUpAndAFewNumbersDown) {
   if (!Copies::Counted()) return;
   for (const bool clips : {false, true}) {
@@ -189,7 +189,7 @@ TEST(GpuSteps, AStepCopiesTheBatchUpAndAFewNumbersDown) {
   }
 }
 
-// Of the gradient: what has been looked at on the way to a selection, and that.
+// Only the values inspected by the selection and the selected ones are copied from the GPU.
 TEST(GpuSteps, OfASelectionLittleIsCopiedDown) {
   if (!Copies::Counted()) return;
   for (const std::string scope : {"layer", "model"}) {
@@ -204,7 +204,8 @@ TEST(GpuSteps, OfASelectionLittleIsCopiedDown) {
   }
 }
 
-// Weights, gradients and losses are pinned where they go up and down in each step; the batch here is not.
+// Weights, gradients and losses that are copied in each step are in pinned memory; the batch of
+// this test is not.
 TEST(GpuSteps, WhatTheExchangeHoldsIsCopiedFromPinnedMemory) {
   if (!Copies::Counted()) return;
   Rig rig(DeviceUnderTest(), "{name: sgd}\ncompress: fp16");

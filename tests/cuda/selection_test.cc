@@ -1,4 +1,4 @@
-// Selections from values in the GPU's memory, beside those from the machine's.
+// Compares selections from values in the GPU's memory with those from host memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ struct Distribution {
   std::vector<float> values;
 };
 
-// Of few values, and of more than are all looked at.
+// Returns vectors of few values, and of more values than a selection inspects one by one.
 std::vector<Distribution> Distributions() {
   std::vector<Distribution> shapes;
   for (const int64_t n : {1, 7, 5000, 90'000}) {
@@ -54,7 +54,7 @@ std::vector<Distribution> Distributions() {
 
 class SelectionsOnTheGpu : public testing::TestWithParam<std::string> {};
 
-// Also where a selection begins from what the one before has handed on.
+// The second call starts from the threshold that the first call returned.
 TEST_P(SelectionsOnTheGpu, ChooseWhatTheCpuChooses) {
   const CompressConfig config = MakeCompress(GetParam());
   const Compressor& compressor = *config.compressor;
@@ -86,13 +86,13 @@ TEST(DeviceValuesOnTheGpu, NoCompressorIsLeftOut) {
             (std::vector<std::string>{"dgc", "gaussiank", "gdtopk", "randk", "topk", "trimmed"}));
 }
 
-// The answers themselves, in any order of questions; what is asked of other values is not the old one's.
+// Each answer refers to the values of the last Begin, in whatever order the questions are asked.
 TEST(DeviceValuesOnTheGpu, AnswerForTheValuesThatWereNamedLast) {
   const std::vector<float> normal = NormalValues(70'000, 1), few = {3, -4, 0, 1};
   ValuesThere there(normal);
   const Buffer other(DeviceUnderTest(), few.size() * sizeof(float));
   CopyIn(other.arena(), few.data(), 4);
-  const UnitEntries all = there->Reaching(1, 10);  // in two round trips
+  const UnitEntries all = there->Reaching(1, 10);  // needs two round trips
   ASSERT_EQ(std::ssize(all.places), 70'000 - std::count(normal.begin(), normal.end(), 0.0f));
   EXPECT_EQ(all.values.back(), normal[static_cast<size_t>(all.places.back())]);
   EXPECT_EQ(there->All()[69'999], normal[69'999]);

@@ -1,5 +1,5 @@
-// The solvers on the GPU, bit for bit beside the CPU's; and an exchange whose vectors are in its memory,
-// beside the plain loop.
+// Compares the solvers on the GPU with the CPU's bit for bit, and an exchange whose vectors are in
+// the GPU's memory with the plain loop.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<float> ValuesOf(const Buffer& buffer) {
   return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
 }
 
-// Weights, then the solver's vectors, after an update of `range`.
+// The weights followed by the solver's vectors, after an update of `range`.
 struct Updated {
   bool finite;
   std::vector<std::vector<float>> vectors;
@@ -85,7 +85,7 @@ std::vector<std::string> EverySolver() {
   return sections;
 }
 
-// Of parameters that decay and one that does not, whole and cut.
+// The parameters include one without weight decay; the ranges cover whole parameters and parts.
 TEST(GpuSolver, EverySolverWritesTheCpusBits) {
   const auto loops = MakeSolverLoops(DeviceUnderTest());
   const std::vector<float> gradient = Numbers(1);
@@ -104,7 +104,8 @@ TEST(GpuSolver, EverySolverWritesTheCpusBits) {
   }
 }
 
-// dtrain's threads flush them.  A velocity that fades comes through them: 0.9 of it at a time.
+// dtrain's threads flush denormals to zero. A velocity that decays by a factor of 0.9 per step
+// would pass through them.
 TEST(GpuSolver, DenormalsAreZerosAsOnTheCpu) {
   const auto loops = MakeSolverLoops(DeviceUnderTest());
   std::thread([&] {
@@ -164,8 +165,8 @@ plain::Rule ClippedAdamW() {
 
 class GpuLoop : public testing::TestWithParam<plain::Rule> {};
 
-// From the beginning, and from the weights and solver's vectors that a run on the CPU has left; at rest
-// the machine gets those that such a run would have.
+// The loop starts from step 0, or from the weights and solver vectors that a run on the CPU left.
+// At a boundary, host memory gets the vectors that a run on the CPU would have.
 TEST_P(GpuLoop, EveryStepHasTheWeightsOfThePlainLoop) {
   loop::Scheme scheme{GetParam()};
   scheme.device = DeviceUnderTest();

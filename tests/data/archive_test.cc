@@ -21,7 +21,7 @@ std::string ReadAll(MemberReader& in, size_t bytes) {
   return content;
 }
 
-// Longer than several of libarchive's blocks.
+// The content is longer than several of libarchive's blocks.
 std::string LongContent() {
   std::string content;
   for (int i = 0; content.size() < 400'000; ++i) content += std::to_string(i * 7919) + ",";
@@ -60,7 +60,7 @@ TEST(Archive, AFileThatIsNotThereIsToldWithTheFolderThatItsPathBeginsIn) {
     }
     return std::string("no error");
   };
-  const TempFolder folder;  // with a name that nobody else has
+  const TempFolder folder;  // a unique name
   EXPECT_EQ(hint_of(folder.path().filename()),
             "a relative path begins in the working directory, " + fs::current_path().string());
   EXPECT_EQ(hint_of(folder / "missing.idx"), "");
@@ -72,7 +72,7 @@ TEST(Archive, ListsMembers) {
   EXPECT_THAT(ListMembers(folder / "a.tar.xz"), ElementsAre("set/one", "two"));
 }
 
-// An entry of a tar archive: its header, then `content` in blocks.
+// Returns an entry of a tar archive: its header, then `content` in blocks.
 std::string TarEntry(char type, const std::string& name, const std::string& content) {
   constexpr size_t kBlock = 512;
   std::string header(kBlock, '\0');
@@ -94,8 +94,8 @@ std::string TarEntry(char type, const std::string& name, const std::string& cont
   return header + body;
 }
 
-// Names in UTF-8 stand in pax records, and the locale of a test has no such letters.  Folders are
-// left out as ever.
+// UTF-8 names are stored in pax records, and the test's locale does not have these letters. Folders
+// are left out of the list.
 TEST(Archive, NamesNeedNoLocale) {
   const TempFolder folder;
   folder.Write("a.tar", TarEntry('x', "p", "17 path=größe/\n") + TarEntry('5', "d/", "") +
@@ -187,7 +187,7 @@ TEST(Archive, DamagedContentNamesThePosition) {
                     HasSubstr("unexpected end of file"), HasSubstr("fetch the file again")));
 }
 
-// Reads all of a file in the way that it is packed.
+// Reads all of a file, compressed or archived as it is, and returns the error.
 std::string ErrorOf(const fs::path& path) {
   return WhatOf<DataError>([&] {
     if (!IsTarArchive(path)) {
@@ -199,8 +199,8 @@ std::string ErrorOf(const fs::path& path) {
   });
 }
 
-// A gzip file ends with a sum over its content and its length, 4 bytes each.  What it holds may well be
-// readable without them.
+// A gzip file ends with a checksum of its content and the content's length, 4 bytes each. The
+// content can often be read without them, so both must be compared.
 TEST(Archive, TheSumsAtTheEndOfAGzipFileAreCompared) {
   const TempFolder folder;
   folder.WriteGzip("a.gz", LongContent());

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// 50 training samples of one pixel; pixel and label are the index.
+// Returns 50 training samples of one pixel; pixel and label are the sample's index.
 ImageSet Numbered() {
   LabelledImages train, test;
   for (int i = 0; i < 50; ++i) {
@@ -21,7 +21,7 @@ ImageSet Numbered() {
   return ImageSet({Shape{1, 1, 1}, 50, 0, 1}, train, test);
 }
 
-// What each step saw, all workers' shares one after the other.
+// Returns the samples of each step: all workers' shares one after the other.
 std::vector<std::vector<int>> StepsSeen(const ImageSet& set, int workers) {
   const Sampler sampler(3, 50, 16);
   std::vector<std::vector<int>> seen(8);

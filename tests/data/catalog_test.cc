@@ -18,7 +18,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A set whose one file the test serves.
+// The test sets the one file that CatalogSet names.
 std::vector<RemoteFile> catalog_files;
 
 class CatalogSet : public DatasetSource {
@@ -79,7 +79,7 @@ TEST(Catalog, VerifyComparesSizeAndHash) {
   EXPECT_TRUE(VerifyDataset("catalog_set", root.path().string()).ok());
 }
 
-// Files that are unpacked, or packed anew, are judged by what is in them.
+// For an unpacked file, or one compressed again, the hash of its content is compared.
 TEST(Catalog, VerifyLooksIntoUnpackedAndRepackedFiles) {
   const TempFolder root;
   catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("packed"), 6, Sha256::Of("text")}};
@@ -99,7 +99,7 @@ TEST(Catalog, VerifyLooksIntoUnpackedAndRepackedFiles) {
   EXPECT_THAT(text(), HasSubstr("bytes, expected 6"));
   root.Write("catalog_set/a.gz", "broken");
   EXPECT_THAT(text(), HasSubstr("SHA-256 is "));
-  // Of other files only the hash of the packed one is known.
+  // Without a content hash only the compressed file can be compared.
   catalog_files[0].content_sha256.clear();
   std::filesystem::remove(root / "catalog_set/a.gz");
   EXPECT_THAT(text(), AllOf(HasSubstr("a                               unpacked: only a.gz can be "
@@ -108,7 +108,7 @@ TEST(Catalog, VerifyLooksIntoUnpackedAndRepackedFiles) {
   catalog_files.clear();
 }
 
-// A file without addresses is verified where it is, packed or not, and not missed.
+// A file without URLs is verified if it exists, compressed or not. It is not reported as missing.
 TEST(Catalog, FilesThatAreNotFetchedAreVerifiedWhereTheyAre) {
   const TempFolder root;
   catalog_files = {{"tok/a.gz", {}, Sha256::Of("packed"), 6, Sha256::Of("text")}};
@@ -132,7 +132,7 @@ TEST(Catalog, FetchesFromAnotherServer) {
   const TempFolder root, wrong;
   EXPECT_EQ(FetchDataset("catalog_set", root.path().string(), options), root / "catalog_set");
   EXPECT_TRUE(VerifyDataset("catalog_set", root.path().string()).ok());
-  // What comes from elsewhere is checked all the same.
+  // A file from another server is verified as well.
   catalog_files[0].sha256 = Sha256::Of("content b");
   EXPECT_THAT(
       MessageOf<DataError>([&] { FetchDataset("catalog_set", wrong.path().string(), options); }),
@@ -171,7 +171,7 @@ TEST(Catalog, FetchesIntoTheCacheOnce) {
   EXPECT_EQ(FetchDataset("catalog_set", "", quiet), cache / "dtrain/catalog_set");
   EXPECT_EQ(server.requests().size(), 1u);
   EXPECT_TRUE(VerifyDataset("catalog_set", "").ok());
-  // Where it lies complete elsewhere it is not fetched.
+  // A set that is complete in another folder is not fetched.
   data.Write("catalog_set/a.gz", "content a");
   EXPECT_EQ(FetchDataset("catalog_set", "", quiet), data / "catalog_set");
   EXPECT_EQ(server.requests().size(), 1u);
@@ -187,7 +187,7 @@ TEST(Catalog, RealMnistVerifies) {
   EXPECT_TRUE(report.ok()) << VerifyText(report);
 }
 
-// What is remembered is of this file alone: path, size and time.
+// A remembered result belongs to one path, size and modification time.
 TEST(Catalog, AFileThatDiffersIsHashedOnce) {
   const TempFolder root;
   catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};
@@ -211,7 +211,7 @@ TEST(Catalog, AFileThatDiffersIsHashedOnce) {
     root.Write("cache/verified.json", broken);
     EXPECT_EQ(different().size(), 1u) << broken;
   }
-  // A value of another kind does not hide what differs.
+  // A damaged entry does not hide the difference.
   std::string known = ReadFile(memory);
   const size_t value = known.find("SHA-256 is");
   known.replace(value - 1, known.find('"', value) - value + 2, "7");
@@ -221,7 +221,7 @@ TEST(Catalog, AFileThatDiffersIsHashedOnce) {
   catalog_files.clear();
 }
 
-// Else whoever may write there says what was verified.
+// Otherwise any user with write permission could mark a file as verified.
 TEST(Catalog, AMemoryThatOthersMayWriteIsNotBelieved) {
   const TempFolder root;
   catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};

@@ -1,4 +1,4 @@
-// CIFAR-10 itself, as far as DTRAIN_DATA has it: the original, or a copy with the same images.
+// Tests the real CIFAR-10 if DTRAIN_DATA has it: the original files or a copy with the same images.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kPixels = 1024;  // of a channel
+constexpr int kPixels = 1024;  // per channel
 
 std::vector<int> CountLabels(const LabelledImages& images, size_t begin, size_t end) {
   std::vector<int> counts(10);
@@ -21,11 +21,11 @@ std::vector<int> CountLabels(const LabelledImages& images, size_t begin, size_t 
 
 struct Moments {
   double mean = 0;
-  double deviation = 0;         // of all pixels
-  double deviation_inside = 0;  // within one image (by n - 1), the mean over all images
+  double deviation = 0;         // over all pixels
+  double deviation_inside = 0;  // within one image (divisor n - 1), averaged over all images
 };
 
-// Of one channel of all images, pixels being 0 to 1.
+// Returns the moments of one channel over all images, with pixels from 0 to 1.
 Moments MomentsOf(const LabelledImages& images, int channel) {
   double sum = 0, squares = 0, inside = 0;
   const auto count = static_cast<double>(images.labels.size());
@@ -46,7 +46,7 @@ Moments MomentsOf(const LabelledImages& images, int channel) {
   return {mean, std::sqrt(squares / (count * kPixels) - mean * mean), inside / count};
 }
 
-// SHA-256 of the first 10 records, as they stand in the file: label, pixels.
+// Returns the SHA-256 of the first 10 records as the file stores them: label, then pixels.
 std::string FirstRecords(const LabelledImages& images) {
   Sha256 hash;
   for (int i = 0; i < 10; ++i) {
@@ -58,7 +58,7 @@ std::string FirstRecords(const LabelledImages& images) {
 
 void CheckTraining(const LabelledImages& train) {
   EXPECT_EQ(CountLabels(train, 0, 50000), std::vector<int>(10, 5000));
-  // The batches are in their order.
+  // The batches are in order.
   EXPECT_EQ(CountLabels(train, 0, 10000),
             (std::vector<int>{1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981}));
   EXPECT_EQ(CountLabels(train, 40000, 50000),
@@ -76,7 +76,7 @@ void CheckTraining(const LabelledImages& train) {
   }
 }
 
-// One test for all: unpacking takes a while.
+// One test checks everything, because unpacking is slow.
 TEST(Cifar10, RealFiles) {
   const char* data = std::getenv("DTRAIN_DATA");
   if (data == nullptr || !std::filesystem::exists(std::filesystem::path(data) / "cifar10")) {

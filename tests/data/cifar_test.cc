@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr int kRecord = 13;  // one label, 3 x 2 x 2 pixels
 
-// Two training batches of 4 records and a test batch of 2.
+// Describes a set with two training batches of 4 records and a test batch of 2.
 CifarInfo TinyInfo() {
   CifarInfo info;
   info.name = "tiny";
@@ -32,7 +32,7 @@ CifarInfo TinyInfo() {
   return info;
 }
 
-// Records whose labels are these; pixel i of record r is first + 16 r + i.
+// Returns records with these labels; pixel i of record r is first + 16 r + i.
 std::string Records(const std::vector<int>& labels, int first) {
   std::string bytes;
   for (size_t r = 0; r < labels.size(); ++r) {
@@ -52,7 +52,7 @@ void WriteLoose(const TempFolder& folder, const std::string& below = "") {
   folder.Write(below + "t.bin", kTest);
 }
 
-// As published: in no order, and with other files between.
+// As in the published archives, the members are in no order and other files are between them.
 std::vector<std::pair<std::string, std::string>> Members() {
   return {{"tiny-bin/readme.html", "<html>"},
           {"tiny-bin/t.bin", kTest},
@@ -132,7 +132,7 @@ TEST(Cifar, TheLastLabelOfARecordIsLearned) {
   const auto set = CifarSource(info).Load(folder.path(), 1);
   EXPECT_EQ(LabelsOf(*set, Split::kTrain), (std::vector<int>{7, 6}));
   EXPECT_EQ(LabelsOf(*set, Split::kTest), (std::vector<int>{5}));
-  // Superclass 3 of 0 to 2 in record 1, whose first byte is byte 14.
+  // Record 1, which begins at byte 14, has the superclass 3; the valid ones are 0 to 2.
   folder.Write("train.bin", "\2\7" + pixels + "\3\6" + pixels);
   EXPECT_THAT(MessageOf<DataError>([&] { CifarSource(info).Load(folder.path(), 1); }),
               HasSubstr("the label of record 1 (byte 14) is 3, the 3 classes are 0 to 2"));
@@ -174,7 +174,7 @@ TEST(Cifar, TruncatedBatchNamesTheRecord) {
       LoadMessage(folder),
       AllOf(HasSubstr(path.string() + " ends at byte 31, inside record 2 of 4 (bytes 26 to 39)"),
             HasSubstr("truncated")));
-  // Cut between two records, and cut to nothing.
+  // The file is cut between two records, then to nothing.
   folder.Write("data_2.bin", kData2.substr(0, 3 * kRecord));
   EXPECT_THAT(LoadMessage(folder), HasSubstr("ends at byte 39, inside record 3 of 4"));
   folder.Write("data_2.bin", "");
@@ -247,7 +247,7 @@ TEST(Cifar, BrokenArchives) {
   const fs::path path = folder / "tiny-binary.tar.gz";
   folder.Write("tiny-binary.tar.gz", "<html>404: not found</html>");
   EXPECT_THAT(LoadMessage(folder), HasSubstr(path.string() + " is not a gzip file"));
-  // Noise, so that half of the packed bytes hold about half of the unpacked ones.
+  // Noise does not compress, so half of the archive's bytes hold about half of the content.
   auto members = Members();
   members[0].second.resize(300'000);
   for (size_t i = 0; i < members[0].second.size(); ++i) {
@@ -275,7 +275,7 @@ TEST(Cifar, ArchiveThatBreaksInsideABatchNamesMemberAndPosition) {
                     HasSubstr("unexpected end of file"), HasSubstr("fetch the file again")));
 }
 
-// The sum over an archive stands at its end, farther behind the last batch than a block.
+// The checksum of the archive is at its end, more than one block after the last batch.
 TEST(Cifar, AnArchiveIsComparedWithItsSumAlsoWhereOthersFollowTheBatches) {
   auto members = Members();
   std::string noise(400'000, '\0');
@@ -291,7 +291,7 @@ TEST(Cifar, AnArchiveIsComparedWithItsSumAlsoWhereOthersFollowTheBatches) {
               AllOf(HasSubstr(path.string() + " is damaged: "), HasSubstr("incorrect data check")));
 }
 
-// The tiny set under `config`, its training images of some epoch.
+// Returns the training images of the tiny set under `config`, as some epoch sees them.
 std::vector<float> TrainingImages(const TempFolder& folder, const std::string& config,
                                   uint64_t seed) {
   config::Document document = config::Document::FromText(config, "test.yaml");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr CropFlip kUsual = {4, true};
 
-// The same, slowly: pad a whole image, cut it, mirror it.
+// Computes the view slowly: pads the whole image, cuts it and mirrors it.
 std::vector<float> Reference(const View& view, const std::vector<uint8_t>& image, int rows,
                              int columns, int padding, std::span<const float, 256> values) {
   const int wide = columns + 2 * padding;
@@ -48,7 +48,7 @@ std::vector<uint8_t> SomeImage(int pixels) {
 }
 
 TEST(CropFlip, EveryViewIsTheReference) {
-  constexpr int kPadding = 7;  // more than the image has columns
+  constexpr int kPadding = 7;  // wider than two of the images
   const std::array<float, 256> values = SomeValues();
   for (const auto& [rows, columns] : {std::pair{9, 6}, std::pair{1, 1}, std::pair{3, 8}}) {
     const std::vector<uint8_t> image = SomeImage(rows * columns);
@@ -82,8 +82,8 @@ TEST(CropFlip, ViewsAreAFunctionOfSeedEpochAndSample) {
 }
 
 TEST(CropFlip, ViewsAreUniform) {
-  // Two epochs of 50,000: 617 +- 25 of each of the 162 views.  A chi-squared of 161 degrees of
-  // freedom is above 223 once in a thousand.
+  // Over two epochs of 50,000 images each of the 162 views is drawn 617 +- 25 times. A chi-squared
+  // with 161 degrees of freedom exceeds 223 once in a thousand.
   std::map<std::array<int64_t, 3>, int> counts;
   int mirrored = 0;
   for (uint64_t epoch = 0; epoch < 2; ++epoch) {
@@ -104,7 +104,8 @@ TEST(CropFlip, ViewsAreUniform) {
   EXPECT_LT(chi_squared, 223);
 }
 
-// Words 0, 1 and 2 of the sample's numbers: down and right over [-4, 4], mirrored by the top bit.
+// Words 0, 1 and 2 of the sample's random numbers give the offsets down and right in [-4, 4]; the
+// top bit decides the mirroring.
 TEST(CropFlip, ViewsFollowFromTheCountedNumbers) {
   for (uint64_t sample = 0; sample < 100; ++sample) {
     const auto words = Random(1, Purpose::kAugment, 2, sample).Block(0);
@@ -122,7 +123,7 @@ TEST(CropFlip, NothingAskedIsTheImageItself) {
   }
 }
 
-// 60 + 20 images of 2 x 6 x 6, each of its own, with a normalisation for each channel.
+// Makes 60 + 20 different images of 2 x 6 x 6 with a normalisation for each channel.
 ImageSet Set(const CropFlip& augment, uint64_t seed) {
   LabelledImages train, test;
   train.images = SomeImage(60 * 72);
@@ -209,7 +210,7 @@ TEST(ImageSet, EvaluationOnTrainingImagesIsNotAugmented) {
   }
 }
 
-// All rows of each step, all workers' shares one after the other.
+// Returns all rows of each step: all workers' shares one after the other.
 std::vector<std::vector<float>> StepsSeen(uint64_t seed, int workers) {
   const ImageSet set = Set(kUsual, seed);
   const Sampler sampler(3, 60, 16);

@@ -1,4 +1,4 @@
-// Data set csv: own tables.
+// Tests the data set csv: the user's own tables.
 #include "framework/data/tables/csv.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The procedural set, and what every registered data set promises.
+// Tests the procedural set, and the properties that every registered data set has.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST(Digits, ASampleIsAFunctionOfSeedSplitAndIndex) {
   EXPECT_NE(one, Drawn(1, Split::kTrain, 6));
 }
 
-// A change here is a change of the data set: accuracies from before it do not compare.
+// A changed hash means a changed data set: accuracies from before the change are not comparable.
 TEST(Digits, TheSetIsTheSameOnEveryMachine) {
   Sha256 hash;
   for (int64_t i = 0; i < 200; ++i) {
@@ -65,7 +65,7 @@ TEST(Digits, ClassesAreEven) {
 }
 
 TEST(Digits, InkStaysOnThePaper) {
-  // The border of the mean image is as good as empty, its middle is not.
+  // The mean image has an almost empty border and ink in the middle.
   std::vector<double> mean(digits::kPixels);
   for (int64_t i = 0; i < 2000; ++i) {
     const Image image = Drawn(1, Split::kTrain, i);
@@ -150,7 +150,7 @@ TEST(Registry, EveryDataSetSaysWhatItIs) {
       EXPECT_EQ(file.sha256.size(), 64u) << file.name;
       EXPECT_TRUE(hashes.insert(file.sha256).second) << file.name;
       EXPECT_GT(file.bytes, 0) << file.name;
-      can_be_fetched |= !file.urls.empty();  // others are verified where somebody has put them
+      can_be_fetched |= !file.urls.empty();  // the others are only verified
     }
     EXPECT_TRUE(can_be_fetched);
   }

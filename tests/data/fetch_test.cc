@@ -33,7 +33,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-// Longer than a socket buffer.
+// The content is longer than a socket buffer.
 const std::string& Content() {
   static const std::string content = [] {
     std::string text;
@@ -71,7 +71,7 @@ class FetchTest : public testing::Test {
   HttpServer server_;
   TempFolder folder_;
   std::mutex mutex_;
-  std::string said_;  // guarded by mutex_ while several fetch
+  std::string said_;  // guarded by mutex_ in tests with several fetching threads
 };
 
 TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
@@ -82,7 +82,7 @@ TEST_F(FetchTest, DownloadsAndLeavesNoPart) {
   EXPECT_THAT(server_.requests(), ElementsAre("GET /f"));
 }
 
-// Files are as other programs make them, for all users of a shared folder.
+// Fetched files have the usual permissions, so that all users of a shared folder can read them.
 TEST_F(FetchTest, OthersMayReadWhatIsFetched) {
   server_.Serve("/f", {Content()});
   const mode_t before = ::umask(022);
@@ -91,7 +91,7 @@ TEST_F(FetchTest, OthersMayReadWhatIsFetched) {
   EXPECT_EQ(fs::status(folder_ / "f.gz").permissions(), fs::perms{0644});
 }
 
-// Who fetched first leaves nothing behind that only he can open.
+// The user who fetched first leaves no file behind that only this user can open.
 TEST_F(FetchTest, AnotherUserMayFetchIntoTheSameFolder) {
   server_.Serve("/f", {Content()});
   server_.Serve("/g", {Content()});
@@ -122,7 +122,7 @@ TEST_F(FetchTest, WhereAllIsHereNothingIsWritten) {
   EXPECT_FALSE(Has(".lock"));
 }
 
-// Its owner could change it once it is verified.
+// The owner of a partial file could change it after it was verified.
 TEST_F(FetchTest, APartThatOthersMayWriteToIsNotTakenUp) {
   server_.Serve("/f", {Content()});
   folder_.Write("f.gz.part", Content().substr(0, 1000));
@@ -133,7 +133,7 @@ TEST_F(FetchTest, APartThatOthersMayWriteToIsNotTakenUp) {
   EXPECT_EQ(WhyNotTrusted(folder_ / "f.gz"), "");
 }
 
-// As while the data set of a run is verified.
+// A run verifies its data set before it starts.
 TEST_F(FetchTest, AStopEndsAVerification) {
   folder_.Write("f.gz", Content());
   RequestStop(SIGTERM);
@@ -189,7 +189,7 @@ TEST_F(FetchTest, ATryThatBringsNothingIsTheLast) {
   EXPECT_EQ(server_.requests().size(), 1U);
 }
 
-// Of a file whose size and content are not published everything is as expected.
+// A file without published size and hash is always accepted.
 TEST_F(FetchTest, AFileOfWhichNothingIsKnown) {
   const RemoteFile file{"f.gz", {server_.Url("/f")}, "", 0};
   EXPECT_EQ(CheckFile(file, folder_ / "f.gz"), "missing");
@@ -378,7 +378,7 @@ TEST_F(FetchTest, LockThatCannotBeMade) {
               HasSubstr("cannot open " + (folder_ / ".lock").string() + ": Is a directory"));
 }
 
-// A file size limit stands for a full disk.
+// A file size limit acts as a full disk.
 TEST_F(FetchTest, AFileThatCannotGrowIsNamed) {
   server_.Serve("/f", {Content()});
   const auto previous_handler = std::signal(SIGXFSZ, SIG_IGN);

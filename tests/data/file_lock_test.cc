@@ -39,7 +39,7 @@ class FileLockTest : public testing::Test {
   std::vector<std::string> said_;
 };
 
-// No wait at all: what must not depend on time.
+// The wait is 0 s, so the result does not depend on time.
 TEST_F(FileLockTest, AWaitEndsWithTheHoldersName) {
   const FileLock holder = Take({});
   EXPECT_EQ(

@@ -1,4 +1,4 @@
-// Data set hdf5: Caffe's HDF5Data.
+// Tests the data set hdf5, in the layout of Caffe's HDF5Data.
 #include "framework/data/tables/hdf5_table.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {
   EXPECT_THAT(refusal(sound.substr(0, sound.size() / 2)), HasSubstr("a.h5"));
 }
 
-// Adds a set of floats without any, which Hdf5Builder does not write.
+// Adds an empty data set of floats, which Hdf5Builder cannot write.
 void AddEmpty(const std::filesystem::path& path, const char* name,
               const std::vector<hsize_t>& shape) {
   const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
@@ -104,7 +104,8 @@ TEST_F(Hdf5Data, TheNamesOfSetsAreAHintOnlyWhereTheyAreMissing) {
   EXPECT_THAT(hint("no HDF5"), Not(HasSubstr("label")));
 }
 
-// Damaged bytes may crash the library in the child: they are refused, or read as other numbers.
+// Damaged bytes may crash the HDF5 library in the child process. The file is then refused, or other
+// numbers are read.
 TEST_F(Hdf5Data, DamageDoesNotCrashThisProcess) {
   const std::string sound = Hdf5Of({4, 3}, std::vector<float>(12, 1), {0, 1, 2, 0});
   int refused = 0;

@@ -1,4 +1,5 @@
-// `data.validation`, and test splits of sets that have none: shares of the training samples.
+// Tests `data.validation`, and test splits of sets that have none: both are taken from the training
+// samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,8 @@
 namespace dtrain {
 namespace {
 
-// Sample i is the number i; seen in an epoch, it is i + 1000 (epoch + 1).  Its own test samples are negative.
+// Sample i is the number i, or i + 1000 (epoch + 1) within an epoch. The set's own test samples are
+// negative.
 class Numbers : public Dataset {
  public:
   int64_t size(Split split) const override {
@@ -122,7 +124,7 @@ TEST(HeldOut, OtherSharesAreOtherData) {
   EXPECT_NE(hash(0.2, 0.1), hash(0.1, 0.1));
 }
 
-// A set of 20 training images of one pixel, and 3 test images.
+// A set of 20 training images of one pixel and 3 test images.
 class PixelsSource : public DatasetSource {
  public:
   PixelsSource(uint8_t train, uint8_t test) : train_(train), test_(test) {}
@@ -162,7 +164,7 @@ TEST(HeldOut, TheHashOfEachSplitIsOfItsOwnSamples) {
     EXPECT_NE(other[Split::kValidation], base[Split::kValidation]);
   }
   EXPECT_EQ(hashes(2, 2, 0.2, 10)[Split::kTest], base[Split::kTest]);
-  // Sets that are not wrapped tell the same.
+  // Sets without a wrapper report hashes per split as well.
   const DataHashes whole = PixelsSource(1, 2).Load("", 1)->Hashes();
   EXPECT_EQ(PixelsSource(1, 3).Load("", 1)->Hashes()[Split::kTrain], whole[Split::kTrain]);
   EXPECT_NE(PixelsSource(1, 3).Load("", 1)->Hashes()[Split::kTest], whole[Split::kTest]);

@@ -35,7 +35,7 @@ std::string ReadRequest(int connection) {
   return request;
 }
 
-// Between `begin` and `end` in `text`; "" when absent.
+// Returns the text between `begin` and `end`; "" if either is absent.
 std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
   const size_t at = text.find(begin);
   if (at == std::string::npos) return "";
@@ -122,7 +122,7 @@ void HttpServer::SendPage(int connection, Page page, int64_t from) {
   const int64_t cut = std::max(page.dies_after, page.stalls_after);
   SendAll(connection, cut >= 0 ? body.substr(0, static_cast<size_t>(cut)) : body);
   if (page.stalls_after < 0) return;
-  // Silent until the other side gives up.
+  // Sends nothing until the client closes the connection.
   pollfd other{connection, POLLIN, 0};
   char byte;
   while (!stop_ && ::poll(&other, 1, 50) >= 0) {

@@ -1,4 +1,4 @@
-// A small HTTP/1.1 server on 127.0.0.1 for the download tests, that can misbehave on purpose.
+// A small HTTP/1.1 server on 127.0.0.1 for the download tests. It can misbehave on purpose.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 
 namespace dtrain {
 
-// What the server does with a path.
+// The answers of the server for one path.
 struct Page {
   std::string content = {};
   int status = 200;
   bool ignores_range = false;   // always sends all, with status 200
   int64_t dies_after = -1;      // closes after so many bytes of a body
   int64_t stalls_after = -1;    // sends nothing more after so many bytes of a body
-  int faults = 1;               // how many times it dies or stalls; then it behaves
-  int64_t claimed_length = -1;  // Content-Length, instead of the true one
+  int faults = 1;               // how often it dies or stalls before it behaves
+  int64_t claimed_length = -1;  // sent instead of the true Content-Length
 };
 
 class HttpServer {
@@ -31,7 +31,7 @@ class HttpServer {
   void Serve(const std::string& path, Page page);
   std::string Url(const std::string& path) const;
 
-  // "GET /path" or "GET /path bytes=100-" of every request so far.
+  // Returns "GET /path" or "GET /path bytes=100-" for every request so far.
   std::vector<std::string> requests() const;
 
  private:

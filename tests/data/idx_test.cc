@@ -40,7 +40,7 @@ std::string Labels(const std::string& labels) {
 
 IdxInfo TinyIdxInfo() { return {"tiny", {Shape{1, 2, 3}, 4, 0.25f, 0.5f}, 5, 2, {}}; }
 
-// A complete set: 5 and 2 images of 2 x 3.
+// Writes a complete set: 5 training and 2 test images of 2 x 3 pixels.
 void WriteSet(const TempFolder& folder) {
   folder.WriteGzip("train-images-idx3-ubyte.gz", Images(5, 2, 3));
   folder.WriteGzip("train-labels-idx1-ubyte.gz", Labels(std::string("\0\1\2\3\0", 5)));
@@ -86,7 +86,7 @@ TEST(Idx, LoadsASetAndNormalises) {
   EXPECT_EQ(batch.fields[1].shape, (Shape{2}));
   EXPECT_EQ(batch.fields[1].i32()[0], 3);
   EXPECT_EQ(batch.fields[1].i32()[1], 1);
-  // Pixel 0 of sample 3 is byte 18, worth 18 * 7 = 126.
+  // Pixel 0 of sample 3 is byte 18 of the data, whose value is 18 * 7 = 126.
   EXPECT_EQ(batch.fields[0].f32()[0], (126 / 255.0f - 0.25f) / 0.5f);
   EXPECT_EQ(batch.fields[0].f32()[6], (42 / 255.0f - 0.25f) / 0.5f);
 }
@@ -201,8 +201,8 @@ TEST(Idx, LabelCountLargerThanTheFile) {
               HasSubstr("promises 1000 labels, 1.0 kB, more than a file of 11"));
 }
 
-// A promise may be as large as the file, or as a gzip of its size can hold: only reading tells
-// then.
+// A header may promise as many bytes as the file has, or as a gzip file of its size can hold.
+// Within this bound only reading finds a shorter content.
 TEST(Idx, PromisesHaveABound) {
   const TempFolder folder;
   const auto message = [&](uint32_t count, const std::string& ending) {
@@ -276,7 +276,7 @@ TEST(Mnist, RealFiles) {
   const auto set = source->Load(LocateData("mnist", data), 1);
   ASSERT_EQ(set->size(Split::kTrain), 60000);
   ASSERT_EQ(set->size(Split::kTest), 10000);
-  // Mean and deviation of the training images are what they are normalised by.
+  // The normalisation constants are the mean and deviation of the training images.
   std::vector<int64_t> all(60000);
   std::iota(all.begin(), all.end(), 0);
   Batch batch(set->fields(), 60000);

@@ -1,4 +1,4 @@
-// JPEG and PNG: pixels, sizes, and what is broken.
+// Tests JPEG and PNG decoding: pixels, sizes and damaged files.
 #include "framework/data/images/image_file.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ std::vector<uint8_t> Decoded(const std::string& file, const Shape& shape, Fit fi
   return image;
 }
 
-// [rows][columns][channels] as [channels][rows][columns].
+// Converts [rows][columns][channels] to [channels][rows][columns].
 std::vector<uint8_t> ByChannel(const std::vector<uint8_t>& pixels, int64_t channels) {
   std::vector<uint8_t> planes;
   for (int64_t c = 0; c < channels; ++c) {
@@ -52,7 +52,7 @@ TEST(Image, GreyBecomesThreeEqualChannelsAndColoursTheirBrightness) {
             (std::vector<uint8_t>{0, 255}));
 }
 
-// By the values as they are stored: .299 red, .587 green, .114 blue.
+// Grey is .299 red + .587 green + .114 blue of the stored values, without gamma.
 TEST(Image, GreyIsThatOfTheStoredValuesInEveryFormat) {
   const std::vector<uint8_t> colours = {255, 0, 0, 0, 255, 0, 0, 0, 255, 200, 100, 50};
   EXPECT_EQ(Decoded(PngOf(colours, 1, 4, PNG_FORMAT_RGB), {1, 1, 4}),
@@ -60,8 +60,8 @@ TEST(Image, GreyIsThatOfTheStoredValuesInEveryFormat) {
   std::vector<uint8_t> red;
   for (int i = 0; i < 64; ++i) red.insert(red.end(), {200, 0, 0});
   for (const uint8_t pixel : Decoded(JpegOf(red, 8, 8, 3), {1, 8, 8})) EXPECT_NEAR(pixel, 60, 1);
-  // Pure colours of noise that a JPEG cannot hold come back as red, green and blue that are cut off, so its
-  // brightness as stored is not theirs.
+  // A JPEG cannot hold such noise: the decoded RGB values are clipped, so its stored brightness
+  // differs from theirs. Grey must come from the RGB values.
   const std::string noise = JpegOf(NoisyPixels(32, 32, 3), 32, 32, 3);
   const auto rgb = Decoded(noise, {3, 32, 32});
   const auto grey = Decoded(noise, {1, 32, 32});
@@ -72,7 +72,7 @@ TEST(Image, GreyIsThatOfTheStoredValuesInEveryFormat) {
 }
 
 TEST(Image, SixteenBitsAreDividedBy257WhateverTheirGamma) {
-  // libpng writes these with a chunk gAMA of 1.
+  // libpng writes these with a gAMA chunk of 1.
   const std::vector<uint16_t> deep = {0, 128, 129, 0x8080, 0x8000, 0xbebe, 65535};
   const auto* bytes = reinterpret_cast<const uint8_t*>(deep.data());
   const std::string file = PngOf({bytes, bytes + 14}, 1, 7, PNG_FORMAT_LINEAR_Y);
@@ -100,7 +100,8 @@ TEST(Image, AJpegIsNearItsPixels) {
   }
 }
 
-// The triangle filter, in double precision: as wide as the pixels of the coarser image.
+// Applies the triangle filter in double precision; its half-width is one pixel of the coarser
+// image.
 double Triangle(const std::vector<uint8_t>& row, double scale, int64_t to) {
   const double width = std::max(1.0, 1 / scale);
   const double centre = (static_cast<double>(to) + 0.5) / scale - 0.5;
@@ -129,7 +130,7 @@ TEST(Image, ChangesItsSizeByATriangleFilter) {
   }
 }
 
-// A wide image loses its left and right ends, a high one its top and bottom.
+// A wide image loses its left and right ends, a tall one its top and bottom.
 TEST(Image, CropCutsWhatSticksOut) {
   std::vector<uint8_t> wide;
   for (int y = 0; y < 10; ++y) {
@@ -145,7 +146,8 @@ TEST(Image, CropCutsWhatSticksOut) {
   EXPECT_EQ(halved[12], 100);
 }
 
-// At a half the last row of 19 is one of nothing, and the weights of the others are uneven.
+// Decoded at half size, the last of 19 rows covers only half a row, so the weights of the rows are
+// uneven.
 TEST(Image, ASmallJpegThatShrinksIsTheSameImage) {
   const auto pixels = SmoothPixels(19, 26, 3);
   const auto png = Decoded(PngOf(pixels, 19, 26, PNG_FORMAT_RGB), {3, 8, 8}, Fit::kCrop);
@@ -153,7 +155,7 @@ TEST(Image, ASmallJpegThatShrinksIsTheSameImage) {
   for (size_t i = 0; i < png.size(); ++i) ASSERT_NEAR(jpeg[i], png[i], 8) << i;
 }
 
-// A large JPEG is decoded at an eighth or the like; what comes out is the same image.
+// A large JPEG is decoded at a reduced scale such as 1/8 first; the result is the same image.
 TEST(Image, ALargeJpegThatShrinksIsTheSameImage) {
   const auto pixels = SmoothPixels(400, 300, 3);
   const auto png = Decoded(PngOf(pixels, 400, 300, PNG_FORMAT_RGB), {3, 30, 30}, Fit::kCrop);
@@ -161,7 +163,7 @@ TEST(Image, ALargeJpegThatShrinksIsTheSameImage) {
   for (size_t i = 0; i < png.size(); ++i) ASSERT_NEAR(jpeg[i], png[i], 8) << i;
 }
 
-// Where pixel (y, x) of the upright image lies among the stored rows and columns, by EXIF's orientation.
+// Returns the stored row and column of pixel (y, x) of the upright image for an EXIF orientation.
 std::pair<int64_t, int64_t> StoredPlace(int orientation, int64_t y, int64_t x, int64_t rows,
                                         int64_t columns) {
   const int64_t last_row = rows - 1, last_column = columns - 1;
@@ -185,7 +187,8 @@ std::pair<int64_t, int64_t> StoredPlace(int orientation, int64_t y, int64_t x, i
   }
 }
 
-// The shape of the upright image, and how far its pixels are from those that lie as they are stored.
+// Checks the shape of the upright image, and that its pixels differ by at most `tolerance` from the
+// stored ones in their places.
 void ExpectTurned(const std::string& jpeg, int orientation, const Shape& stored, int tolerance) {
   SCOPED_TRACE(testing::Message() << orientation << " to " << stored.ToString());
   Shape upright = stored;
@@ -206,8 +209,8 @@ void ExpectTurned(const std::string& jpeg, int orientation, const Shape& stored,
   }
 }
 
-// At its own size, and decoded at an eighth, where the last row and column of 63 x 38 are half of nothing: that side
-// is elsewhere once the image is turned.
+// The image is decoded at full size and at 1/8. At 1/8 the last row and column of 63 x 38 are only
+// half covered, and turning the image moves them to another side.
 TEST(Image, AnImageThatLiesOnItsSideIsTurnedBeforeItsSizeChanges) {
   const std::string jpeg = JpegOf(NoisyPixels(500, 300, 3), 500, 300, 3);
   for (int orientation = 1; orientation <= 8; ++orientation) {
@@ -269,7 +272,7 @@ TEST(Image, AnotherSizeIsRefusedWhereNoneIsGiven) {
 TEST(Image, AHeaderOfAHugeImageIsRefusedBeforeMemoryIsTaken) {
   std::string file = PngOf(NoisyPixels(4, 4, 1), 4, 4, PNG_FORMAT_GRAY);
   EXPECT_THAT(MessageOf<DataError>([&] {
-                // IHDR's width, whose checksum is wrong then, too.
+                // This changes IHDR's width, which makes its checksum wrong as well.
                 file[16] = 0x0f;
                 Decoded(file, {1, 4, 4}, Fit::kStretch);
               }),

@@ -1,4 +1,4 @@
-// Images made on the spot, as the libraries write them.
+// Images generated for the tests and encoded by the usual libraries.
 #pragma once
 
 #include <png.h>
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// Rows of pixels, each `channels` bytes.
+// Returns rows of random pixels with `channels` bytes each.
 inline std::vector<uint8_t> NoisyPixels(int64_t rows, int64_t columns, int64_t channels,
                                         uint64_t seed = 1) {
   const Random random(seed, Purpose::kSelfTest);
@@ -22,7 +22,7 @@ inline std::vector<uint8_t> NoisyPixels(int64_t rows, int64_t columns, int64_t c
   return pixels;
 }
 
-// What JPEG keeps well: slow waves.
+// Returns slow waves, which JPEG preserves well.
 inline std::vector<uint8_t> SmoothPixels(int64_t rows, int64_t columns, int64_t channels) {
   std::vector<uint8_t> pixels;
   for (int64_t y = 0; y < rows; ++y) {
@@ -37,7 +37,7 @@ inline std::vector<uint8_t> SmoothPixels(int64_t rows, int64_t columns, int64_t 
   return pixels;
 }
 
-// `format`: PNG_FORMAT_GRAY, PNG_FORMAT_RGB, PNG_FORMAT_RGBA.
+// `format` is PNG_FORMAT_GRAY, PNG_FORMAT_RGB or PNG_FORMAT_RGBA.
 inline std::string PngOf(const std::vector<uint8_t>& pixels, int64_t rows, int64_t columns,
                          uint32_t format) {
   png_image image = {};
@@ -67,7 +67,7 @@ inline std::string JpegOf(const std::vector<uint8_t>& pixels, int64_t rows, int6
   return file;
 }
 
-// A JPEG with an EXIF block of that orientation, 1 to 8.
+// Inserts an EXIF block with this orientation, 1 to 8, into a JPEG.
 inline std::string WithExif(const std::string& jpeg, int orientation) {
   using namespace std::string_literals;
   const std::string block = "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0"s +

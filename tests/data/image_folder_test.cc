@@ -1,4 +1,4 @@
-// Data set image_folder: own images, a folder a class.
+// Tests the data set image_folder: the user's own images, one folder per class.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST_F(ImageFolder, ClassesAreFoldersAndImagesAreInTheOrderOfTheirPaths) {
   EXPECT_THAT(images.images(Split::kTrain).labels, ElementsAre(0, 0, 1, 1));
   EXPECT_EQ(images.images(Split::kTrain).images[0], 10);
   EXPECT_EQ(images.images(Split::kTrain).images[2 * 16], 30);
-  // A test folder need not have all classes; its label is the training split's.
+  // A test folder need not have all classes; its labels are numbered as in the training split.
   EXPECT_THAT(images.images(Split::kTest).labels, ElementsAre(1));
 }
 
@@ -93,7 +93,7 @@ TEST_F(ImageFolder, BrokenImagesAreNamedAndCounted) {
                     Not(HasSubstr("broken20.png")), Not(HasSubstr("sound.png"))));
 }
 
-// A line feed would begin a line that is not the program's.
+// A line feed in a name would begin a line that looks like the program's own.
 TEST_F(ImageFolder, NamesOfFilesAndClassesStayOnTheirLine) {
   folder_.Write("train/a/x\ninfo all is well.png", "broken");
   EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train() + ", size: [4, 4]")->Load("", 1); }),
@@ -163,7 +163,7 @@ TEST_F(ImageFolder, ErrorsAreToldWhereTheConfigNamesTheFolder) {
               HasSubstr("data.mean has 2 numbers, a sample has 3 channels"));
 }
 
-// A pass over all is the same whatever the number of threads.
+// The result of a whole pass does not depend on the number of threads.
 TEST_F(ImageFolder, AnyNumberOfThreadsReadsTheSame) {
   for (int i = 0; i < 40; ++i) {
     folder_.Write("train/" + std::to_string(i % 3) + "/" + std::to_string(i) + ".png",
@@ -203,7 +203,8 @@ TEST(ImageInfo, OfATableNameItsColumns) {
               HasSubstr("x: columns: 1 names for samples of [2]"));
 }
 
-// Programs before the key turned no image, and neither is one for their models.
+// Programs older than the key `orientation` turned no image, so their models still read images as
+// they are stored.
 TEST(ImageInfo, OfAnOlderProgramAreOfImagesAsTheyAreStored) {
   const ImageSetSpec spec = ImageSetSpecFromText(
       R"({"shape":[1,2,2],"classes":2,"mean":[0],"deviation":[1],"class_names":[],"fit":"none"})",

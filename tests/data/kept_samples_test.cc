@@ -1,4 +1,5 @@
-// `data.limit` of one's own tables: what is not used is not kept, and what is known of all samples stays the same.
+// Tests `data.limit` on the user's own tables: unused samples are not kept in memory, and
+// statistics of all samples stay the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSamples = 40, kKept = 7;
 
-// Values that differ in every place.
+// Returns values with a different one at neighbouring places.
 std::vector<float> Values(int64_t count) {
   std::vector<float> values;
   for (int64_t i = 0; i < count; ++i) {
@@ -42,7 +43,7 @@ class KeptSamples : public testing::Test {
  protected:
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
-  // The source with a limit, which keeps no more than it needs; without, all.
+  // Loads the first kKept samples. If `limited`, the source keeps no more than these in memory.
   std::shared_ptr<const Dataset> Load(const std::string& name, const std::string& keys,
                                       bool limited) const {
     config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
@@ -55,7 +56,7 @@ class KeptSamples : public testing::Test {
     return LimitSource(source, kKept)->Load("", 1);
   }
 
-  // The kept samples are those of the whole set, and so is all else.
+  // Expects the kept samples and all statistics to equal those of the whole set.
   void ExpectTheSame(const std::string& name, const std::string& keys) const {
     const auto kept = Load(name, keys, true), whole = Load(name, keys, false);
     ASSERT_EQ(kept->size(Split::kTrain), kKept);
@@ -86,7 +87,7 @@ std::string CsvText(const std::vector<std::string>& labels) {
   return text;
 }
 
-// Sorted by class, so that the first samples are all of one.
+// The labels are sorted, so that the first samples all have one class.
 std::vector<std::string> SortedLabels(const std::vector<std::string>& words) {
   std::vector<std::string> labels;
   for (int64_t i = 0; i < kSamples; ++i) labels.push_back(words[i * std::ssize(words) / kSamples]);
@@ -115,7 +116,7 @@ TEST_F(KeptSamples, OfACsvFileAreAllThatIsInMemory) {
   EXPECT_TRUE(csv.table.read().of_all.has_value());
 }
 
-// Lines that are not kept are read all the same.
+// Lines that are not kept are still checked.
 TEST_F(KeptSamples, ALaterLineOfACsvFileIsRefusedByItsNumber) {
   folder_.Write("t.csv", CsvText(SortedLabels({"low", "up"})) + "1,oops,low\n");
   EXPECT_THAT(WhatOf<DataError>([&] { Load("csv", "train: " + Path("t.csv"), true); }),
@@ -167,7 +168,7 @@ std::string Hdf5Text(const std::vector<int64_t>& shape, int64_t begin, int64_t e
   return std::string(file.Finish().Content());
 }
 
-// Of files that end before, at and after the last sample that is kept.
+// The first file ends before, at and after the last kept sample.
 TEST_F(KeptSamples, OfHdf5Files) {
   for (const auto& sample : {std::vector<int64_t>{3}, {3, 1, 2}, {2, 3}}) {
     for (const int64_t first : {3, 7, 25}) {
@@ -193,7 +194,7 @@ TEST_F(KeptSamples, ALimitAboveAllIsNone) {
   EXPECT_FALSE(ReadCsv(Path("t.csv"), format).table.read().of_all.has_value());
 }
 
-// A large mean takes no digits from the deviation.
+// A large mean does not cost the deviation any digits.
 TEST(ChannelMoments, AreThoseOfTheSamples) {
   ChannelMoments moments(2, 2);
   const std::vector<float> samples = {1e7f + 1, 1e7f + 3, -1, 1, 1e7f + 1, 1e7f + 3, -3, 3};

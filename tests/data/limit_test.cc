@@ -1,4 +1,4 @@
-// `data.limit`: the first samples of a set, with all else as it was.
+// Tests `data.limit`: the first samples of a set, with everything else unchanged.
 #include "framework/data/dataset.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ TEST(Limit, TakesTheFirstSamplesOfEachSplit) {
   const auto whole = Digits("train_samples: 40, test_samples: 10");
   const auto first = LimitSource(whole, 16);
   EXPECT_EQ(first->size(Split::kTrain), 16);
-  EXPECT_EQ(first->size(Split::kTest), 10);  // there are no more
+  EXPECT_EQ(first->size(Split::kTest), 10);  // the split has no more
   EXPECT_EQ(first->classes(), whole->classes());
   EXPECT_EQ(first->fields().size(), whole->fields().size());
   const auto of_whole = whole->Load("", 1), of_first = first->Load("", 1);

@@ -1,4 +1,4 @@
-// The data set multi30k on small files, and on the real ones where they are.
+// Tests the data set multi30k on small files, and on the real ones where they exist.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -86,8 +86,8 @@ TEST_F(RealMulti30k, SizesAreAsPublished) {
   }
 }
 
-// From the raw text our tokeniser makes what the publisher's tokenised files have, nearly always:
-// the difference is Moses's list of abbreviations, and lines that were corrected by hand.
+// Our tokeniser turns the raw text into the publisher's tokenised files, except for Moses's list of
+// abbreviations and lines that were corrected by hand.
 TEST_F(RealMulti30k, RawTextIsTokenisedNearlyAsPublished) {
   for (const auto& [language, name] :
        {std::pair{Language::kGerman, "de"}, std::pair{Language::kEnglish, "en"}}) {

@@ -1,4 +1,4 @@
-// Data set npy: own NumPy arrays.
+// Tests the data set npy: the user's own NumPy arrays.
 #include "framework/data/tables/npy.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class Npy : public testing::Test {
  protected:
-  // Keys for train and train_labels, the files being written.
+  // Writes both files and returns the keys train and train_labels for them.
   std::string Write(const std::string& samples, const std::string& labels) {
     folder_.Write("x.npy", samples);
     folder_.Write("y.npy", labels);

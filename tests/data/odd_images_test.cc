@@ -1,4 +1,4 @@
-// Odd images, made by odd_images.py: read as PIL reads them, or refused by name.
+// Odd images, made by odd_images.py, are decoded as PIL decodes them or refused by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ std::vector<uint8_t> DecodedFile(const std::filesystem::path& path, const Shape&
   return image;
 }
 
-// How far the pixel that is furthest away lies from PIL's, whose channels are beside each other.
+// Returns the largest difference of any pixel from PIL's, whose channels are interleaved.
 int Distance(const std::vector<uint8_t>& image, const std::string& expected, int64_t channels) {
   const size_t pixels = image.size() / static_cast<size_t>(channels);
   if (expected.size() != image.size()) return 256;

@@ -1,4 +1,5 @@
-// Who sees which sample: shares of global batches, and the shards of an asynchronous run.
+// Tests which worker sees which sample: shares of global batches, and the shards of an asynchronous
+// run.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Sizes {
   int workers;
 };
 
-// Even and uneven shards and shares, batches that end early, more workers than samples.
+// Even and uneven shards and shares, last batches that are short, and more workers than samples.
 const Sizes kSizes[] = {{64, 16, 4},  {50, 16, 1}, {50, 16, 2}, {50, 16, 3}, {100, 33, 3},
                         {101, 33, 7}, {7, 16, 3},  {97, 5, 8},  {5, 4, 8}};
 
@@ -44,11 +45,11 @@ TEST(OwnShares, AreTheShardsInTurn) {
   }
 }
 
-// However far the run is; nobody walks there pass by pass.
+// Distant mini-batches are computed directly, without a loop over all passes.
 TEST(OwnShares, RepeatAfterEveryShardWasRead) {
   const Sampler sampler(1, 50, 16);
   for (const int w : {0, 1, 2}) {
-    // Shards of 17, 17 and 16 samples, in mini-batches of 6 or 5.
+    // The shards have 17, 17 and 16 samples, in mini-batches of 6 or 5.
     const uint64_t batches = w == 0 ? 3 + 3 + 3 : 4 + 4 + 4;
     for (uint64_t i = 0; i < 2 * batches; ++i) {
       const StepShare near = sampler.OwnShareOf(i, w, 3);
@@ -59,7 +60,7 @@ TEST(OwnShares, RepeatAfterEveryShardWasRead) {
   }
 }
 
-// Training samples whose label is their index.
+// Returns training samples whose label is their index.
 ImageSet Numbered(int64_t size) {
   LabelledImages train, test;
   for (int64_t i = 0; i < size; ++i) {
@@ -71,7 +72,8 @@ ImageSet Numbered(int64_t size) {
   return ImageSet({Shape{1, 1, 1}, size, 0, 1}, train, test);
 }
 
-// times[pass][sample]: how often the workers together saw it, from mini-batch `first` of each on.
+// Returns times[pass][sample]: how often the workers saw it, each starting at its mini-batch
+// `first`.
 std::vector<std::vector<int>> TimesSeen(const Sizes& s, uint64_t first, uint64_t passes) {
   const ImageSet set = Numbered(s.samples);
   const Sampler sampler(3, s.samples, s.batch);
@@ -99,9 +101,9 @@ TEST(OwnBatches, CoverEverySampleOnceAPass) {
   }
 }
 
-// Where the workers have equally many mini-batches a pass, one that begins there is whole.
+// If all workers have equally many mini-batches per pass, a pass that begins at one is whole.
 TEST(OwnBatches, BeginInTheMiddle) {
-  const Sizes even = {64, 16, 4};  // four mini-batches a pass
+  const Sizes even = {64, 16, 4};  // four mini-batches per pass
   const std::vector<int> none(64, 0), once(64, 1);
   const auto times = TimesSeen(even, 2 * 4, 4);
   EXPECT_THAT(times, testing::ElementsAre(none, none, once, once));
@@ -120,7 +122,7 @@ TEST(OwnBatches, AWorkerLeavesItsShardAfterAPass) {
     uint64_t epoch;
     int64_t begin, count;
   };
-  // Worker 0 of 2 has the first 25 positions of an epoch, then the last 25 of the next.
+  // Worker 0 of 2 has the first 25 positions of an epoch, then the last 25 of the next one.
   const Expected expected[] = {{0, 0, 8},  {0, 8, 8},  {0, 16, 8}, {0, 24, 1}, {1, 25, 8},
                                {1, 33, 8}, {1, 41, 8}, {1, 49, 1}, {2, 0, 8}};
   for (uint64_t k = 0; k < std::size(expected); ++k) {
@@ -133,8 +135,8 @@ TEST(OwnBatches, AWorkerLeavesItsShardAfterAPass) {
   }
 }
 
-// All workers' shares of a synchronous epoch, which need not be equal, are all samples; those of
-// its steps are the batches in order.
+// All workers' shares of a synchronous epoch, equal or not, cover all samples; those of a step are
+// that step's batch, in order.
 TEST(Shares, CoverEverySampleOnceAnEpoch) {
   for (const Sizes& s : kSizes) {
     SCOPED_TRACE(TextOf(s));

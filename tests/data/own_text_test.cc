@@ -1,4 +1,4 @@
-// Data set parallel_text: own sentences and their translations.
+// Tests the data set parallel_text: the user's own sentences and their translations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

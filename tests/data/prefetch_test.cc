@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// Batches of it are made; the fillers of these tests write them.
+// Only defines the batches' fields; the fillers of these tests write the batches.
 class Unread : public Dataset {
  public:
   int64_t size(Split) const override { return 0; }
@@ -24,7 +24,7 @@ class Unread : public Dataset {
 };
 const Unread kSet;
 
-// Batch k holds k everywhere.
+// Fills batch k with k.
 BatchFiller Counting(uint64_t batches, std::atomic<uint64_t>* filled = nullptr) {
   return [=](uint64_t k, Batch& batch) {
     if (k == batches) return false;
@@ -59,7 +59,7 @@ TEST(Prefetch, NeverRunsFurtherAheadThanTheRing) {
   }
 }
 
-// All of the ring but the batch that is held is filled meanwhile.
+// The whole ring except the batch in use is filled ahead.
 TEST(Prefetch, RunsAheadAsFarAsTheRing) {
   std::atomic<uint64_t> filled{0};
   Prefetcher batches(kSet, 4, Counting(100, &filled), 3);
@@ -81,7 +81,7 @@ TEST(Prefetch, TheRingIsAllocatedOnce) {
   EXPECT_EQ(memory.size(), 3u);
 }
 
-// One batch is computed with while the next one is filled.
+// One batch is used while the next one is filled.
 TEST(Prefetch, TheRingHasTwoAtLeast) {
   Prefetcher batches(kSet, 4, Counting(10), 1);
   std::set<const void*> memory;
@@ -104,8 +104,8 @@ TEST(Prefetch, ErrorsComeInTheirPlaceAndStay) {
   EXPECT_THROW(batches.Next(), DataError);
 }
 
-// Whatever the thread does just then: what was taken was in order, and behind the destructor
-// nothing is filled.
+// Whatever the thread is doing when the prefetcher is destroyed, the batches taken were in order,
+// and none is filled after the destructor.
 TEST(Prefetch, StopsCleanlyAtAnyTime) {
   for (uint64_t taken = 0; taken < 6; ++taken) {
     std::atomic<uint64_t> filled{0};

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The line at `done` of `total` bytes, of which 1 MB came every second.
+// Returns the progress line at `done` of `total` bytes, with 1 MB received every second.
 std::string LineOf(int64_t done, int64_t total, int columns = 100) {
   std::string line;
   ProgressBar bar("f.gz", total, {true, [&](const ProgressDisplay::Parts& parts) {
@@ -49,7 +49,7 @@ TEST(ProgressBar, FitsNarrowTerminals) {
   EXPECT_EQ(LineOf(4'000'000, 10'000'000, 22), "f.gz  40 %  6.0 s left");
 }
 
-// What is written to stderr while stderr is a terminal of `columns` (0: it does not say how many).
+// Captures stderr as a terminal of `columns` columns (0: it does not report its width).
 class TerminalAsStderr {
  public:
   explicit TerminalAsStderr(unsigned short columns) : stderr_(::dup(STDERR_FILENO)) {
@@ -62,7 +62,7 @@ class TerminalAsStderr {
   ~TerminalAsStderr() { ::close(screen_); }
   TerminalAsStderr(const TerminalAsStderr&) = delete;
 
-  // All that came; stderr is what it was before.
+  // Returns all the output and restores stderr.
   std::string Text() {
     std::fflush(stderr);
     std::fputs("\n", stderr);  // an end to read up to: a terminal hands over what came in chunks
@@ -87,7 +87,7 @@ constexpr Nanos kBegin = FromSeconds(1000);
 
 Nanos AtMs(int64_t ms) { return kBegin + ms * 1'000'000; }
 
-// 1 MB of 10 were here at the beginning; then 1 MB came every 50 ms.
+// Returns the output of a 10 MB download: 1 MB existed at the start, then 1 MB arrives every 50 ms.
 std::string Shown(unsigned short columns, const std::vector<int64_t>& at_ms,
                   const std::string& label = "f") {
   TerminalAsStderr terminal(columns);
@@ -122,7 +122,7 @@ TEST_F(ProgressBarTest, HasNoRateForAFifthOfASecond) {
   EXPECT_THAT(Shown(100, {0, 250}), HasSubstr("6.0 MB of 10.0 MB  20.0 MB/s  0.2 s left"));
 }
 
-// Three columns stay free.
+// The line leaves three columns free.
 TEST_F(ProgressBarTest, TakesTheTerminalsWidth) {
   const std::string label(30, 'x');
   EXPECT_EQ(Shown(80, {0}, label),

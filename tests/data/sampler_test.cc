@@ -51,8 +51,8 @@ TEST(Sampler, ReusedMemoryDoesNotMatter) {
 }
 
 TEST(Sampler, PermutationsAreUniform) {
-  // Each of the 24 orders of 4 samples, 24 * 500 times: a chi-squared of 23 degrees of freedom is
-  // above 49.7 once in a thousand.
+  // In 24 * 500 epochs each of the 24 orders of 4 samples occurs about 500 times. A chi-squared with
+  // 23 degrees of freedom exceeds 49.7 once in a thousand.
   const Sampler sampler(1, 4, 4);
   std::map<std::vector<int64_t>, int> seen;
   for (uint64_t epoch = 0; epoch < 24 * 500; ++epoch) ++seen[Order(sampler, epoch)];
@@ -119,7 +119,7 @@ TEST(Sampler, BatchesHoldSamplesOfLikeLength) {
   const int64_t size = 2010, batch = 16;
   const std::vector<SampleLength> lengths = SomeLengths(size);
   const Sampler sampler(7, size, batch, lengths), plain(7, size, batch);
-  // What is computed when every batch is padded to its longest sample.
+  // Returns the relative work when every batch is padded to its longest sample.
   const auto padded = [&](const std::vector<int64_t>& order) {
     int64_t sum = 0;
     for (int64_t begin = 0; begin < size; begin += batch) {
@@ -155,7 +155,8 @@ TEST(Sampler, AnOrderByLengthIsAPermutationOfItsOwnInEveryEpoch) {
   }
 }
 
-// No batch is tied to its place in the epoch: long ones come early and late.
+// No batch has a fixed position in the epoch: the longest one is sometimes early and sometimes
+// late.
 TEST(Sampler, BatchesAreShuffled) {
   const int64_t size = 16 * 40;
   const std::vector<SampleLength> lengths = SomeLengths(size);
@@ -170,7 +171,8 @@ TEST(Sampler, BatchesAreShuffled) {
   EXPECT_GT(places.size(), 12u);
 }
 
-// Position i, from the end, takes its partner from the number of that index.
+// Swaps positions from the last to the first; the random word with number i chooses the partner of
+// position i.
 template <class Swap>
 void ShuffleByHand(uint64_t seed, uint64_t epoch, uint64_t stream, uint64_t count, Swap swap) {
   for (uint64_t i = count - 1; i > 0; --i) {
@@ -189,8 +191,8 @@ TEST(Sampler, OrdersFollowFromTheCountedNumbers) {
   }
 }
 
-// Pools of 50 batches are sorted, then the whole batches change places by numbers of their
-// own.
+// Pools of 50 batches are sorted by length, then whole batches are shuffled by their own random
+// numbers.
 TEST(Sampler, OrdersByLengthFollowFromTheCountedNumbers) {
   const int64_t batch = 2, pool = 50 * batch, size = 2 * pool + 7;
   const std::vector<SampleLength> lengths = SomeLengths(size);

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Sentences of 1 to `longest` words.
+// Returns sentences of 1 to `longest` words.
 ParallelText Counting(int64_t pairs, int64_t longest) {
   ParallelText text;
   for (int64_t i = 0; i < pairs; ++i) {
@@ -49,7 +49,7 @@ TEST(SentencePairs, MarksAndPadding) {
   EXPECT_THAT(shapes, ElementsAre(Shape{4}, Shape{8}, Shape{8}));
   batch.Resize(2, shapes);
   set.Fill(Split::kTrain, both, kNoEpoch, batch);
-  // By frequency, then spelling: hund 4, ein 5; a 4, dog 5, big 6, old 7.
+  // Words are numbered by frequency, then spelling: hund 4, ein 5; a 4, dog 5, big 6, old 7.
   EXPECT_THAT(Row(batch.fields[0], 0), ElementsAre(2, 5, 4, 3));
   EXPECT_THAT(Row(batch.fields[0], 1), ElementsAre(2, 4, 3, 1));
   EXPECT_THAT(Row(batch.fields[1], 0), ElementsAre(2, 4, 5, 1, 1, 1, 1, 1));
@@ -62,7 +62,7 @@ TEST(SentencePairs, MarksAndPadding) {
   EXPECT_EQ(set.fields()[2].classes, 8);
 }
 
-// Wherever they stand in a split.
+// The longest sentence may be anywhere in a split.
 TEST(SentencePairs, FieldsHoldTheLongestSentences) {
   const std::vector<std::string> one = {"a"}, nine(9, "b");
   for (const bool last : {false, true}) {
@@ -74,7 +74,7 @@ TEST(SentencePairs, FieldsHoldTheLongestSentences) {
   }
 }
 
-// All words of a step, for any number of workers: the same samples, shapes and terms.
+// The samples, shapes and terms (target words) of a step are the same for any number of workers.
 TEST(SentencePairs, StepsDoNotDependOnTheNumberOfWorkers) {
   const SentencePairs set = SetOf(Counting(200, 23));
   const Sampler sampler(3, set, 16);
@@ -187,7 +187,7 @@ TEST_F(ParallelTextTest, LongSentencesAreLeftOutOrCut) {
   EXPECT_EQ(cut.source[0].size(), 7u);
 }
 
-// BLEU compares with what was written, not with what fits.
+// BLEU compares with the whole reference, not with the part that was kept.
 TEST_F(ParallelTextTest, TheReferenceOfACutSentenceIsWhole) {
   const ParallelText text =
       Read("eins zwei drei\n\nvier\n", "one two three\n\nfour and five\n", 2, LongSentences::kCut);

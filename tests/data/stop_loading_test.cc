@@ -1,4 +1,5 @@
-// A process that is asked to stop while it loads its data ends soon, not behind its first step.
+// A process that is asked to stop while it loads its data ends soon, not after its first training
+// step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <png.h>
@@ -27,7 +28,7 @@ class StopLoading : public testing::Test {
   ~StopLoading() override { ForgetStopRequest(); }
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
-  // Of a source that is configured before the stop is asked for.
+  // Configures a source, asks for a stop and returns the error of loading.
   static std::string WhatOfLoad(const std::string& name, const std::string& keys) {
     const auto source = OwnSourceOf(name, keys);
     RequestStop(SIGTERM);
@@ -46,7 +47,7 @@ TEST_F(StopLoading, OfArraysEnds) {
       "stopped by SIGTERM while reading " + Path("x.npy"));
 }
 
-// A child reads it.
+// A child process reads the file.
 TEST_F(StopLoading, OfHdf5Ends) {
   const std::vector<float> values = {1, 2};
   Hdf5Builder file(0);
@@ -66,7 +67,7 @@ TEST_F(StopLoading, OfImagesEnds) {
             "stopped by SIGTERM while reading " + Path("train"));
 }
 
-// Of tables and sentences when the config is read, and of every archive.
+// Tables and sentences are read together with the config, and archives on demand.
 TEST_F(StopLoading, OfTextsAndArchivesEnds) {
   folder_.Write("t.csv", "1,2,0\n3,4,1\n");
   folder_.WriteTar("a.tar.gz", {{"one", "content"}});

@@ -1,4 +1,4 @@
-// Files of numbers for tests of own data sets, and the sources that read them.
+// Files of numbers for the tests of own data sets, and the sources that read them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// The source that `keys` of the section data configure; throws what a run would.
+// Returns the source that the `keys` of section data configure. Throws the errors that a run would.
 inline std::shared_ptr<DatasetSource> OwnSourceOf(const std::string& name,
                                                   const std::string& keys) {
   config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
@@ -24,7 +24,7 @@ inline std::shared_ptr<DatasetSource> OwnSourceOf(const std::string& name,
   return source;
 }
 
-// A .npy file as NumPy writes it, version 1.
+// Returns the header of a .npy file as NumPy writes it, format version 1.
 inline std::string NpyHeaderText(const std::string& descr, const std::string& shape,
                                  const std::string& order = "False") {
   std::string header =
@@ -45,7 +45,7 @@ std::string NpyOf(const std::string& descr, const std::string& shape,
   return file;
 }
 
-// Sample `index` of a split, and its label.
+// Returns sample `index` of a split and its label.
 inline std::pair<std::vector<float>, float> SampleOf(const Dataset& set, Split split,
                                                      int64_t index) {
   Batch batch(set.fields(), 1);

@@ -1,4 +1,4 @@
-// A folder of its own for a test, removed at its end, and ways to fill it.
+// A temporary folder for one test, removed at its end, and ways to fill it.
 #pragma once
 
 #include <archive.h>
@@ -32,11 +32,11 @@ class TempFolder {
   std::filesystem::path Write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << content;
-    std::filesystem::permissions(path_ / name, std::filesystem::perms{0644});  // whatever the umask
+    std::filesystem::permissions(path_ / name, std::filesystem::perms{0644});  // ignores the umask
     return path_ / name;
   }
 
-  // A .gz of `content`.
+  // Writes `content` as a .gz file.
   std::filesystem::path WriteGzip(const std::string& name, const std::string& content) const {
     struct archive* a = archive_write_new();
     archive_write_set_format_raw(a);
@@ -45,7 +45,7 @@ class TempFolder {
     return path_ / name;
   }
 
-  // A .tar.gz or .tar.xz, by the name, of (path, content) members.
+  // Writes a .tar.gz or .tar.xz file, chosen by `name`, of (path, content) members.
   std::filesystem::path WriteTar(
       const std::string& name,
       const std::vector<std::pair<std::string, std::string>>& members) const {
@@ -77,7 +77,7 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-// Sets an environment variable (null: removes it) and restores it at the end.
+// Sets an environment variable (null: unsets it) and restores it at the end.
 class ScopedVariable {
  public:
   ScopedVariable(std::string name, const char* value) : name_(std::move(name)) {

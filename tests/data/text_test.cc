@@ -1,4 +1,4 @@
-// UTF-8, tokeniser, vocabulary, text files, BLEU.
+// Tests UTF-8, the tokeniser, the vocabulary, text files and BLEU.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -45,8 +45,8 @@ TEST(Utf8, LowerCaseOfEuropeanLetters) {
   EXPECT_EQ(lower(U"az äöüß łźžÿ"), U"az äöüß łźžÿ");
 }
 
-// The capitals of Latin-1, Latin Extended-A, Greek and Cyrillic without their rarities (a dotted I,
-// accented Greek letters), and below them what they become.  Nothing else below U+0500 changes.
+// The capitals of Latin-1, Latin Extended-A, Greek and Cyrillic (except for a dotted I and accented
+// Greek letters), and below them their small letters. No other character below U+0500 changes.
 constexpr std::u32string_view kCapitals =
     U"ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞĀĂĄĆ"
     U"ĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽΑΒ"
@@ -60,7 +60,7 @@ constexpr std::u32string_view kSmall =
 
 TEST(Utf8, LowerCaseOfAllLettersThatAreKnown) {
   for (char32_t code = 0; code < 0x500; ++code) {
-    if (code == 0x3A2) continue;  // no letter has this number
+    if (code == 0x3A2) continue;  // an unassigned code point
     const size_t place = kCapitals.find(code);
     EXPECT_EQ(LowerCase(code), place == kCapitals.npos ? code : kSmall.at(place)) << uint32_t{code};
   }
@@ -93,7 +93,7 @@ TEST(Utf8, SequencesEndWhereTheirLengthsDo) {
   }
 }
 
-// The first and the last of each range, and their neighbours.
+// Tests the first and the last character of each range, and their neighbours.
 TEST(Utf8, KindsOfCharactersHaveBounds) {
   const std::u32string words =
       U"09azAZ\u00AA\u00B5\u00BA\u00C0\u00D6\u00D8\u00F6\u00F8\u1FFF\u2C00\u2FFF\u3040\uFE2F\uFE50"
@@ -177,7 +177,7 @@ TEST(Vocabulary, ByFrequencyThenSpelling) {
   EXPECT_EQ(Vocabulary::FromText(vocabulary.ToText(), "x"), vocabulary);
 }
 
-// A text that has "<eos>" in it means no end of a sentence.
+// The word "<eos>" in a text does not end the sentence.
 TEST(Vocabulary, WordsSpelledLikeMarksAreUnknown) {
   const Words words = {"<pad>", "<eos>", "<sos>", "<unk>", "a"};
   const Vocabulary vocabulary = Vocabulary::Of({words, words}, 1);
@@ -222,7 +222,7 @@ TEST_F(TextFileTest, DamageIsNamedByLineAndByte) {
   EXPECT_THAT(ErrorOf(std::string("a\0", 2)), HasSubstr("a.txt: line 1: it has a zero byte"));
 }
 
-// Blocks of 64 KB are read; a line may go on for a million bytes.
+// The reader reads blocks of 64 KB; a line may be a million bytes long.
 TEST_F(TextFileTest, LongLines) {
   const std::string longest(1'000'000, 'x');
   EXPECT_THAT(LinesOf("a\n" + longest + "\nb"), ElementsAre("a", longest, "b"));
@@ -233,7 +233,7 @@ TEST_F(TextFileTest, LongLines) {
 
 Words Split(const std::string& text) { return Tokenizer(Language::kGerman, false).Split(text); }
 
-// Papineni et al., section 2: clipped counts ("the" 2 of 7).
+// The example of Papineni et al., section 2: counts are clipped ("the" counts 2 of 7).
 TEST(Bleu, CountsAreClipped) {
   BleuCounts counts;
   counts.Add(Split("the the the the the the the"), Split("the cat is on the mat"));
@@ -244,7 +244,8 @@ TEST(Bleu, CountsAreClipped) {
 
 TEST(Bleu, ByHand) {
   BleuCounts counts;
-  // 1-grams 5 of 6, 2-grams 3 of 5, 3-grams 2 of 4, 4-grams 1 of 3; as long as the reference.
+  // Matches are 5 of 6 1-grams, 3 of 5 2-grams, 2 of 4 3-grams and 1 of 3 4-grams; the length
+  // equals the reference's.
   counts.Add(Split("the cat sat on the mat"), Split("the cat sat on a mat"));
   EXPECT_THAT(counts.matches, ElementsAre(5, 3, 2, 1));
   EXPECT_NEAR(counts.Score(), 100 * std::pow(5.0 / 6 * 3 / 5 * 2 / 4 * 1 / 3, 0.25), 1e-12);
@@ -281,7 +282,7 @@ TEST(Bleu, ShortTranslationsPayAndOrdersAddUp) {
   EXPECT_EQ(BleuCounts().Score(), 0);
 }
 
-// The penalty is for brevity alone: what is too long pays by its precisions, and no more.
+// Only short translations get the penalty; a long one just has lower precisions.
 TEST(Bleu, LongTranslationsPayByPrecisionOnly) {
   BleuCounts counts;
   counts.Add(Split("the cat sat on the mat all day"), Split("the cat sat on the mat"));
@@ -289,7 +290,7 @@ TEST(Bleu, LongTranslationsPayByPrecisionOnly) {
   EXPECT_THAT(counts.totals, ElementsAre(8, 7, 6, 5));
   const double precisions = std::pow(6.0 / 8 * 5 / 7 * 4 / 6 * 3 / 5, 0.25);
   EXPECT_NEAR(counts.Score(), 100 * precisions, 1e-12);
-  // A short one beside it: what counts is the length of all together, 14 for 14.
+  // Together with a short sentence the total length counts: 14 words for 14.
   counts.Add(Split("a b c d e f"), Split("a b c d e f g h"));
   EXPECT_NEAR(counts.Score(), 100 * std::pow(12.0 / 14 * 10 / 12 * 8 / 10 * 6 / 8, 0.25), 1e-12);
 }

@@ -31,7 +31,8 @@ class UnpackCacheTest : public testing::Test {
  protected:
   UnpackCacheTest() { folder_.Write("a.tar", "archive"); }
 
-  // Two parts that unpacking fills with `value` and with the number of times it was asked.
+  // Fills two parts: the first with `value`, the second with the number of times that the archive
+  // was unpacked.
   std::vector<int> Fill(uint8_t value, const std::string& kind = "tiny-v1", bool there = true) {
     std::vector<uint8_t> first(3), second(1);
     const std::span<uint8_t> parts[] = {first, second};
@@ -51,7 +52,7 @@ class UnpackCacheTest : public testing::Test {
   }
 
   fs::path archive() const { return folder_.path() / "a.tar"; }
-  // A folder that is there already, the user's alone.
+  // Makes the folder beforehand, with permissions for its user only.
   void MakeCache() const { MakePrivateFolder(folder_ / "cache"); }
   std::vector<fs::path> Kept(const std::string& ending = ".bin") const {
     std::vector<fs::path> files;
@@ -130,7 +131,7 @@ TEST_F(UnpackCacheTest, ALockThatCannotBeHadCostsNothingElse) {
               ElementsAre(HasSubstr("tiny-v1.lock: Is a directory"), HasSubstr("unpacking")));
 }
 
-// Poisoned by somebody who may write into the folder: with a sum that fits, and a name too.
+// Another user with write permission could place a file there with a matching checksum and name.
 TEST_F(UnpackCacheTest, AFolderThatOthersMayWriteIntoIsNotUsed) {
   Fill(7);
   for (const mode_t mode : {0777, 01777, 0770, 0702}) {
@@ -154,7 +155,7 @@ TEST_F(UnpackCacheTest, AFileThatOthersMayWriteIsMadeAgain) {
   EXPECT_EQ(Fill(9)[0], 8);
 }
 
-// A user's own folder that another user has filled, and a file of another user.
+// Another user owns first the cached file, then the folder.
 TEST_F(UnpackCacheTest, WhatBelongsToAnotherUserIsNotBelieved) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   Fill(7);
@@ -186,7 +187,7 @@ TEST_F(UnpackCacheTest, TheFolderIsTheUsersAlone) {
   EXPECT_EQ(Fill(8)[0], 7);
 }
 
-// As one that an administrator has filled for all: nothing can be written there.
+// For example, an administrator may have filled a read-only folder for all users.
 TEST_F(UnpackCacheTest, AFolderThatCannotBeWrittenIsRead) {
   Fill(7);
   fs::remove(folder_ / "cache/tiny-v1.lock");
@@ -206,7 +207,7 @@ TEST_F(UnpackCacheTest, WhoWaitsHearsAStop) {
   EXPECT_EQ(unpacked_, 0);
 }
 
-// As on a full disk: here the limit on file sizes ends the write.
+// A file size limit makes the write fail, as a full disk would.
 TEST_F(UnpackCacheTest, WhatCannotBeWrittenLeavesNoPart) {
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
@@ -265,7 +266,7 @@ TEST_F(UnpackCacheTest, AnArchiveThatIsGoneIsTheUnpackersError) {
               HasSubstr("no archive"));
 }
 
-// As the ranks of a node do.
+// The ranks of a node do this.
 TEST_F(UnpackCacheTest, ManyAtOnceUnpackOnce) {
   std::atomic<int> unpacked = 0, right = 0;
   std::vector<std::thread> ranks;

@@ -1,4 +1,5 @@
-// When a device's work is done: at once on the CPU, else when its queue says so.
+// Tests when a device's work counts as done: at once on the CPU, otherwise when its queue reports
+// it.
 #include "framework/device/device.h"
 
 #include <gtest/gtest.h>

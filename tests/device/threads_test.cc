@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// CPUs first..first + count - 1.
+// Returns CPUs first..first + count - 1.
 std::vector<int> Cpus(int first, int count) {
   std::vector<int> cpus(count);
   std::iota(cpus.begin(), cpus.end(), first);
@@ -31,7 +31,7 @@ TEST(ThreadsByRule, NoTeamIsLargerThanItsRanksCpus) {
 }
 
 TEST(ThreadsByRule, TheCpusOfAnotherNodeAreOthers) {
-  // The same numbers on two nodes: four CPUs a rank, not two.
+  // Both nodes number their CPUs from 0: each rank has four CPUs, not two.
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 4)}, {1, Cpus(0, 4)}}, 2), 4);
 }
 
@@ -40,7 +40,8 @@ TEST(ThreadsByRule, TheFullestNodeDecides) {
 }
 
 TEST(ThreadsByRule, AServerTakesItsShareButHasNoTeam) {
-  // Beside two workers it is one more that needs a core; alone on a small node it limits nobody.
+  // Beside two workers the server is a third rank that needs cores. Alone on a small node it limits
+  // no worker.
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 12)}, {0, Cpus(0, 12)}, {0, Cpus(0, 12)}}, 2), 4);
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 12)}, {0, Cpus(0, 12)}, {2, Cpus(0, 1)}}, 2), 6);
 }

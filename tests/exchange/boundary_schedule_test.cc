@@ -1,4 +1,4 @@
-// When a run pauses.
+// Tests of BoundarySchedule: the steps at which a run comes to a boundary.
 #include "framework/exchange/boundary_schedule.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST(BoundarySchedule, PausesForEvaluationsByStepsAsForCheckpoints) {
   EXPECT_THAT(PausesOf(rule), ElementsAre(16, 20, 28, 36, 40));
 }
 
-// One that is resumed pauses where it would have paused; an asynchronous one may have gone past.
+// A resumed run has its boundaries where the first run would have had them; an asynchronous run may have passed one.
 TEST(BoundarySchedule, ThePausesDoNotDependOnWhereARunBegins) {
   BoundarySchedule rule = kTwoEpochs;
   rule.evaluate_every_steps = 2;

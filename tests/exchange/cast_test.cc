@@ -1,4 +1,4 @@
-// Casts in an exchange: what is sent and what is kept, messages, and sums over the workers.
+// Tests of casts in an exchange: the sent values and the residuals, messages, and sums over the workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ Wire WireOf(const std::string& cast) { return MakeCompress("{name: " + cast + "}
 
 class EveryCast : public testing::TestWithParam<std::string> {};
 
-// A worker alone: sent = the weights' loss at rate 1, whose additions are those of a plain loop.
+// One worker.  The sent values are what the weights lose at rate 1; they are added in the order of a plain loop.
 TEST_P(EveryCast, SentAndKeptAreWhatWasAccumulatedToTheBit) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   LocalWorld::Run(1, [&](Transport& transport) {
@@ -48,14 +48,14 @@ TEST_P(EveryCast, SentAndKeptAreWhatWasAccumulatedToTheBit) {
   });
 }
 
-// With plain SGD at rate 1, what the weights have lost and what is kept back are the gradients of all
-// steps and ranks.
+// With plain SGD at rate 1, the loss of the weights plus the residuals is the sum of the gradients of all steps and
+// ranks.
 TEST_P(EveryCast, SumsLoseNothingAndAgreeOnAllRanks) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   for (const auto& [ranks, collective] :
        {std::pair{2, "ordered"}, {3, "ordered"}, {5, "ordered"}, {3, "ring"}, {4, "ring"}}) {
     std::vector<std::vector<float>> weights(ranks), kept(ranks);
-    LocalWorld::Run(ranks, [&](Transport& transport) {
+    LocalWorld::Run(ranks, [&, ranks = ranks, collective = collective](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = ranks}, 0);
       inputs.spec.actors.compress = MakeCompress("{name: " + GetParam() + "}");
       inputs.spec.collective = collective;
@@ -108,7 +108,7 @@ TEST_P(EveryCast, ANaNOfOneRankEndsTheStepOfAll) {
   }
 }
 
-// Large is not infinite: it goes out over several steps.
+// A value beyond the format's range is not infinite: it is sent in several steps.
 TEST_P(EveryCast, WhatIsTooLargeGoesOutLater) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   LocalWorld::Run(1, [&](Transport& transport) {
@@ -128,7 +128,7 @@ TEST_P(EveryCast, WhatIsTooLargeGoesOutLater) {
   });
 }
 
-// Whole, and the shard of a server; over bytes.
+// Tests the whole vector and a server's shard, sent as bytes.
 TEST_P(EveryCast, MessagesHaveHalfTheBytesAndTheValues) {
   constexpr int64_t kElements = 3001;
   const Wire wire = WireOf(GetParam());

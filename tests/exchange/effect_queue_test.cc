@@ -1,4 +1,4 @@
-// Effects on vectors against the formulas of actor.h, whatever the vectors hold.
+// Tests effects on vectors against the formulas of actor.h, for any content of the vectors.
 #include "framework/exchange/effect_queue.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class EffectQueueTest : public ::testing::Test {
   void Set(VectorId vector, std::vector<float> values) {
     std::copy(values.begin(), values.end(), host_.vectors.Overwrite(vector));
   }
-  // What `to` holds after the effect.
+  // Returns the content of `to` after the effect.
   std::vector<float> After(Effect effect, VectorId to) {
     queue_.Push(host_, std::move(effect), std::nullopt);
     while (queue_.RunSlice()) {
@@ -93,7 +93,7 @@ TEST_F(EffectQueueTest, TakeLeavesTheSourceEmpty) {
   EXPECT_THAT(After(AddEffect{kRight, kLeft, 1}, kRight), ElementsAre(0, 0, 0));
 }
 
-// Three parameters of a master, of which the middle one is frozen.
+// Three parameters with master weights; the middle one is frozen.
 class AMaster : public TwoVectors {
  public:
   std::vector<VectorSpec> Vectors() const override {
@@ -101,7 +101,7 @@ class AMaster : public TwoVectors {
   }
 };
 
-// (1 - 1/3) a + 1/3 a is not a, as floats are rounded, and the sum of a -0 and of a +0 is +0.
+// In floats (1 - 1/3) a + 1/3 a differs from a by rounding, and -0 + +0 is +0.
 TEST(BlendOfMasters, LeavesWhatIsFrozen) {
   ArenaLayout layout{{{"w", {2}, {0, 2}}, {"frozen", {3}, {2, 5}}, {"b", {1}, {5, 6}}}};
   layout.entries[1].lr_factor = 0;
@@ -114,7 +114,7 @@ TEST(BlendOfMasters, LeavesWhatIsFrozen) {
   EffectQueue queue(spec, *ops, 1, target);
   const std::vector<float> before = {3, 3, 0.1f, -0.0f, 1e-45f, 3},
                            other = {6, 6, 0.1f, -0.0f, 1e-45f, 6};
-  for (const bool shared : {false, true}) {  // by somebody who reads the version from before
+  for (const bool shared : {false, true}) {  // true: another thread still reads the old version
     std::copy(before.begin(), before.end(), host.vectors.Overwrite(kLeft));
     std::copy(other.begin(), other.end(), host.vectors.Overwrite(kRight));
     const VectorSlice reader = shared ? host.vectors.Get(kLeft) : VectorSlice{};

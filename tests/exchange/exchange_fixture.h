@@ -1,4 +1,4 @@
-// A small model, its gradients by formula, and ranks made of it: for tests of the exchange.
+// Fixture for tests of the exchange: a small model, gradients by formula, and the ranks that use them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ inline plain::Rule SgdRule(double clip_norm) {
   return {.weight_decay = 0.001, .clip_norm = clip_norm};
 }
 
-// Uniform in [-1, 1), by 24 bits: the sums' order shows, as it would not with golden::Unit's.  Every rank and the plain
-// loop want them all: they cost next to nothing, under ThreadSanitizer too.
+// Uniform in [-1, 1), with 24 random bits, so that the order of a sum shows; golden::Unit's values would hide it.  It
+// is cheap, because every rank and the plain loop compute all gradients, under ThreadSanitizer too.
 inline float Gradient(int rank, int step, int64_t i) {
   const uint64_t stream = static_cast<uint64_t>(rank) << 16 | static_cast<uint64_t>(step);
   return static_cast<float>(golden::Bits(stream, static_cast<uint64_t>(i)) >> 40) * 0x1p-23f - 1;
@@ -43,8 +43,8 @@ inline std::vector<float> InitialWeights() {
   return weights;
 }
 
-// What a plain loop ends with.  Servers get gradients that each worker has shortened.  Computed once for many tests, and
-// so called in a test's own thread alone.
+// Returns the final weights of a plain loop.  With `at_server` each worker clips its gradient before the servers get
+// it.  The result is cached for later tests; call it only from a test's main thread.
 inline const std::vector<float>& Expected(int ranks, double clip_norm, bool at_server = false) {
   static std::map<std::tuple<int, double, bool>, std::vector<float>> known;
   std::vector<float>& weights = known[{ranks, clip_norm, at_server}];
@@ -67,7 +67,7 @@ inline const std::vector<float>& Expected(int ranks, double clip_norm, bool at_s
 
 constexpr int64_t kEpoch = 1'000'000'000;
 
-// What a rank is made from, with what it borrows.
+// The inputs of one rank, with the objects that they refer to.
 struct RankInputs {
   RankInputs(const Strategy& strategy, const Placement& placement, double clip_norm,
              int64_t boundary_after = kEpoch)

@@ -1,5 +1,5 @@
-// The exchange with its driver, over the local transport: every world size, bucket size and thread
-// interleaving ends with the weights of a plain sequential loop, to the bit.
+// Tests the exchange with its driver over the local transport: for every world size, bucket size and thread
+// interleaving the final weights are those of a plain sequential loop, to the bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace dtrain {
 namespace {
 
-// One for all ranks, which outlives their exchanges.
+// Returns a strategy that all ranks share; it outlives their exchanges.
 const Strategy& AllReduce(int64_t fusion_bytes) {
   static std::mutex mutex;
   static std::map<int64_t, std::unique_ptr<Strategy>> strategies;
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, ExchangeTest,
                                            ExchangeCase{3, 4096, 0}, ExchangeCase{3, 4096, 0.5},
                                            ExchangeCase{4, 0, 0.5}));
 
-// Schedules say when what is sent, and change no bit: buckets by times, and without overlap.
+// A schedule decides when a bucket is sent and changes no bit: buckets planned from times, and no overlap.
 class ScheduleTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ScheduleTest, EndsWithTheSequentialWeightsInAnyWorld) {
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(All, ScheduleTest,
                                            "{name: allreduce, fusion_bytes: 5000}",
                                            "{name: mgwfbp}", "{name: mgwfbp, rule: published}"));
 
-// At a boundary the buckets may change: no bit does, whatever cuts there are between the slices.
+// The buckets may change at a boundary.  No bit changes, wherever the cuts between the slices are.
 TEST(ThreadedExchange, OtherBucketsAtABoundaryChangeNoBit) {
   const std::vector<std::vector<Range>> plans = {
       {{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}},
@@ -119,7 +119,7 @@ TEST(ThreadedExchange, OtherBucketsAtABoundaryChangeNoBit) {
   }
 }
 
-// The canonical sum, in double, several times a step and beside the gradients' way.
+// Sums in double are added in rank order, several of them a step and at the same time as gradients.
 TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
   const auto value = [](int rank, int step, size_t i) {
     return 1e8 * Gradient(rank, step, static_cast<int64_t>(i)) + 0.1 * rank;
@@ -214,7 +214,7 @@ TEST(ThreadedExchange, ARankThatNeverComesEndsInAStallReport) {
   EXPECT_THROW(LocalWorld::Run(2,
                                [&](Transport& transport) {
                                  if (transport.rank() == 1) {
-                                   // Alive, but never reduces: waits until rank 0 is gone.
+                                   // This rank is alive but never reduces: it waits until rank 0 is gone.
                                    std::byte never[1];
                                    Request r = transport.Receive(0, Tag::kBulk, never);
                                    while (!transport.Test(r)) std::this_thread::yield();

@@ -1,5 +1,4 @@
-// GradientStatistics: the numbers of its records, against plain loops in double precision, alone and while
-// an exchange works.
+// Tests the records of GradientStatistics against plain loops in double precision, alone and during an exchange.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ double Squares(const std::vector<float>& values) {
   return sum;
 }
 
-// Of the k largest, taken out of all in order.
+// Returns the sum of squares of all but the k largest values, from a full sort.
 double SquaresBehindLargest(std::vector<float> values, int64_t k) {
   std::sort(values.begin(), values.end(),
             [](float a, float b) { return std::abs(a) > std::abs(b); });
@@ -38,7 +37,7 @@ double SquaresBehindLargest(std::vector<float> values, int64_t k) {
   return Squares(values);
 }
 
-// Counts of negative and of other values, by the exponent of 2 that they reach.
+// Counts of values by the exponent of 2 of their magnitude; negative and other values are counted apart.
 using Counts = std::map<int, int64_t>;
 
 Counts CountsOf(const std::vector<float>& values, bool negative) {
@@ -126,7 +125,7 @@ TEST(GradientStatistics, SaysNothingAboutSharesOfZeroOrOfWhatIsNotFinite) {
   }
 }
 
-// One unit of one step, as a plain loop sees it: `u` is what is selected from, and becomes what is kept.
+// Checks one unit of one step against a plain loop: `u` is the input of the selection and becomes the residual.
 void ExpectRecord(const GradientRecord& record, const CompressConfig& compress, int step,
                   std::vector<float>& u) {
   const Range unit = record.range;
@@ -157,7 +156,7 @@ void PrintTo(const StudyCase& one, std::ostream* out) {
   *out << one.strategy << " " << one.compress;
 }
 
-// Others may need the server of a rank that has left; alone a worker needs nobody.
+// Returns 3, or 1 for a strategy with servers: with several workers a server must stay as long as one of them needs it.
 int RanksFor(const Strategy& strategy) { return strategy.Place(1).servers > 0 ? 1 : 3; }
 
 class StudiedExchangeTest : public testing::TestWithParam<StudyCase> {};
@@ -182,7 +181,7 @@ TEST_P(StudiedExchangeTest, TellsOfEveryUnitOfWorkerZero) {
     for (size_t i = 0; i < u.size(); ++i) u[i] += Gradient(0, step, static_cast<int64_t>(i));
     int64_t covered = 0;
     for (size_t unit = 0; unit < GetParam().units; ++unit) {
-      // Of the same unit in a step that nobody looks at; then the loop selects by itself.
+      // This step is not recorded; the loop makes the same selection itself.
       const Range range = notes.records[unit].range;
       ASSERT_EQ(range.begin, covered);
       covered = range.end;
@@ -208,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
                     StudyCase{"{name: ps_asp, placement: colocated}",
                               "{name: topk, density: 0.02, scope: layer}", 4}));
 
-// Without a selection: of the gradient as it leaves the worker.
+// Without a compressor the statistics are of the gradient as the worker sends it.
 class DenseStudyTest : public testing::TestWithParam<StudyCase> {};
 
 TEST_P(DenseStudyTest, TellsOfTheWholeGradient) {

@@ -1,5 +1,5 @@
-// GSSP over the local transport, with real arithmetic: where each gradient ends up, and what the model
-// is whose replicas differ.
+// Tests GSSP over the local transport with real arithmetic: which servers apply each gradient, and what the model is
+// when the replicas differ.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ float GradientAt(int worker, int64_t step, size_t i) {
   return golden::Unit(1000 * static_cast<uint64_t>(worker + 1) + static_cast<uint64_t>(step), i);
 }
 
-// What a run leaves behind at one of its boundaries.
+// The state of a run at one of its boundaries.
 struct AtBoundary {
   std::vector<int64_t> steps = std::vector<int64_t>(kWorkers);
   std::vector<float> weights;
@@ -26,7 +26,7 @@ struct AtBoundary {
   ProtocolReport protocol;  // of all actors
 };
 
-// Runs to the end, or to the first boundary behind `steps` of all workers together.
+// Runs to the end, or to the first boundary after `steps` steps of all workers together.
 AtBoundary RunTo(const std::string& keys, int64_t steps, bool last,
                  const std::string& compress = "") {
   const auto strategy = MakeStrategy("gssp", keys);
@@ -61,7 +61,7 @@ AtBoundary RunTo(const std::string& keys, int64_t steps, bool last,
   return found;
 }
 
-// theta_0 - lr / W * the sum of all gradients, worker w's times share[w].
+// Returns theta_0 - lr / W * the sum of all gradients, where those of worker w are multiplied by share[w].
 std::vector<double> Expected(const AtBoundary& run, const std::vector<double>& share) {
   std::vector<double> expected;
   for (const float value : plain::InitialWeights(kSize)) expected.push_back(value);
@@ -85,7 +85,7 @@ double LargestDifference(const std::vector<float>& weights, const std::vector<do
 
 class GsspSumTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
-// All messages delivered and the last sums flushed, every server has every gradient once, at 1/W.
+// When all messages are delivered and the last sums flushed, every server has applied every gradient once, times 1/W.
 TEST_P(GsspSumTest, AtTheEndAllServersHaveAllGradients) {
   const AtBoundary run = RunTo(GetParam().first, 90, true, GetParam().second);
   EXPECT_LT(LargestDifference(run.weights, Expected(run, {1, 1, 1})), 1e-5);
@@ -104,8 +104,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 class ReplicaTest : public ::testing::TestWithParam<const char*> {};
 
-// Two workers in group 0, one in group 1, and server 2 idle.  Before the first exchange each server has
-// its own group's gradients.
+// Group 0 has two workers, group 1 has one, and server 2 is idle.  Before the first group synchronisation each server
+// has only its own group's gradients.
 TEST_P(ReplicaTest, TheModelAtABoundaryIsTheirMeanBySizeOfGroup) {
   const AtBoundary run = RunTo(std::string("servers: 3, group_of: [0, 0, 1], grouping: static, "
                                            "exchange_every: 1000") +

@@ -1,5 +1,5 @@
-// InHAD over the local transport, with real arithmetic: lockstep is BSP to the bit, and every update of
-// a free run is a mean of gradients, each of them used once, at weights of one version.
+// Tests InHAD over the local transport with real arithmetic: lockstep equals BSP to the bit; without lockstep every
+// update is a mean of gradients that are each used once and were computed at weights of one version.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kInhadSteps = 12;
 
-// Five equal batches an epoch, without clipping, which servers and workers do differently.
+// An epoch has five equal batches.  There is no clipping, which servers and workers do differently.
 Scheme SchemeOf(const plain::Rule& rule) {
   Scheme scheme{rule};
   scheme.batches = {40, 8};
@@ -25,7 +25,7 @@ Scheme SchemeOf(const plain::Rule& rule) {
   return scheme;
 }
 
-// The plain loop, whose gradients are added node by node and then node to node.
+// The plain loop, which adds the gradients of each node and then those sums.
 Trace TraceByNodes(const Scheme& scheme, const std::vector<int>& node_of) {
   const int workers = static_cast<int>(node_of.size());
   plain::Model model(scheme.rule, kLayout, plain::InitialWeights(kSize));
@@ -33,7 +33,7 @@ Trace TraceByNodes(const Scheme& scheme, const std::vector<int>& node_of) {
   model.epoch_samples = scheme.batches.epoch_samples;
   model.workers = workers;
   Trace trace = {model};
-  // A step more, should one have started when the run's end was decided.
+  // One step more than the run needs: it may have started when the run's end was decided.
   for (int64_t step = 0; step <= scheme.last_step; ++step) {
     std::vector<std::vector<float>> sums(node_of.back() + 1, std::vector<float>(kSize));
     for (int w = 0; w < workers; ++w) {
@@ -50,7 +50,8 @@ Trace TraceByNodes(const Scheme& scheme, const std::vector<int>& node_of) {
   return trace;
 }
 
-// The node of each rank: of workers as said, of a server with a rank of its own none of theirs.
+// Returns the node of each rank.  A worker's node is given; a server with a rank of its own is on a node without
+// workers.
 std::vector<int> RankNodes(const Placement& placement) {
   std::vector<int> nodes = placement.node_of;
   while (static_cast<int>(nodes.size()) < placement.ranks()) {
@@ -67,10 +68,10 @@ void PrintTo(const Cluster& cluster, std::ostream* out) {
   *out << cluster.keys << ", " << cluster.node_of.size() << " workers";
 }
 
-// With a window inside nodes, and with messages that are copied.
+// Runs with a shared-memory window inside nodes, and with copied messages.
 class LockstepTest : public ::testing::TestWithParam<std::tuple<Cluster, plain::Rule, bool>> {};
 
-// A mean of 1, 2 or 4 gradients is their sum times a power of two, which no rounding sees.
+// A mean of 1, 2 or 4 gradients is their sum times a power of two, so that it is exact.
 TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
   const auto& [cluster, rule, window] = GetParam();
   const auto strategy = MakeStrategy("inhad", std::string("lockstep: true") + cluster.keys);
@@ -79,7 +80,7 @@ TEST_P(LockstepTest, EveryStepHasTheWeightsOfTheSynchronousLoop) {
   const Trace trace = TraceByNodes(scheme, cluster.node_of);
   Placement placement = strategy->Place(workers);
   placement.node_of = cluster.node_of;
-  LocalWorld::Run(placement.ranks(), [&](Transport& transport) {
+  LocalWorld::Run(placement.ranks(), [&, window = window](Transport& transport) {
     LoopRank inputs(scheme, *strategy, placement, trace[0]);
     inputs.spec.rank_nodes = RankNodes(placement);
     inputs.spec.window = window;
@@ -116,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 plain::Rule PlainSgd() { return {.lr = 1, .momentum = 0}; }
 
-// Runs two nodes of two workers; `gradient` writes worker w's gradient of step k, `look` sees the weights
-// that it begins with.  Returns the weights at the end.
+// Runs two nodes of two workers.  `gradient` writes worker w's gradient of step k, `look` gets the weights at the start
+// of the step.  Returns the final weights.
 using Write = std::function<void(int w, int64_t k, float* gradient)>;
 using Look = std::function<void(int w, const float* weights)>;
 std::vector<float> RunFreely(const std::string& keys, const Write& write, const Look& look,
@@ -140,7 +141,7 @@ std::vector<float> RunFreely(const std::string& keys, const Write& write, const 
       turn.weights = Blob();
       std::fill_n(exchange->gradients().data, kSize, 0.0f);
       write(rank, steps[rank]++, exchange->gradients().data);
-      // Nobody waits for the network, so that steps of no length would outrun the word of the end.
+      // No worker waits for the network: steps of no length would outrun the message that ends the run.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       for (const Range& slice : kPieces.ranges) exchange->Ready(slice);
       exchange->End({.samples = 2, .loss_sum = 1});
@@ -151,10 +152,10 @@ std::vector<float> RunFreely(const std::string& keys, const Write& write, const 
   return weights;
 }
 
-constexpr int64_t kPlaces = kSize / 4;  // of a worker
+constexpr int64_t kPlaces = kSize / 4;  // elements for the gradients of one worker
 
-// Each gradient is 1 in a place of its own, so that the weights say by what its update has divided it:
-// theta_v = theta_0 - lr * sum over updates of their means.
+// Each gradient is 1 in an element of its own, so that the weights show by how much its update divided it: theta_v =
+// theta_0 - lr * sum over updates of their means.
 TEST(InhadUpdate, IsTheMeanOfItsGradientsAndEachIsInOne) {
   for (const char* keys :
        {"n: 2, modulate: off", "servers: 2, n: 4, modulate: off, pipelined: true",
@@ -167,7 +168,7 @@ TEST(InhadUpdate, IsTheMeanOfItsGradientsAndEachIsInOne) {
           gradient[w * kPlaces + k] = 1;
         },
         [](int, const float*) {}, steps);
-    std::map<int64_t, int64_t> gradients_of;  // updates of so many gradients: how many of these
+    std::map<int64_t, int64_t> gradients_of;  // number of gradients in an update -> their total
     int64_t sum = 0;
     for (int w = 0; w < 4; ++w) {
       for (int64_t k = 0; k < kPlaces; ++k) {
@@ -189,7 +190,7 @@ TEST(InhadUpdate, IsTheMeanOfItsGradientsAndEachIsInOne) {
   }
 }
 
-// Each gradient is 1 everywhere, and so is each mean: weights of version v are -v everywhere.
+// Each gradient, and so each mean, is 1 everywhere: weights of version v are -v everywhere.
 TEST(InhadWeights, OfAStepAreOfOneVersion) {
   int64_t versions = 0;
   for (const char* keys :
@@ -211,7 +212,7 @@ TEST(InhadWeights, OfAStepAreOfOneVersion) {
         keys, [](int, int64_t, float* gradient) { std::fill_n(gradient, kSize, 1.0f); }, look,
         steps);
   }
-  EXPECT_GT(versions, 4 * kInhadSteps / 2);  // in lockstep each step has another one
+  EXPECT_GT(versions, 4 * kInhadSteps / 2);  // in lockstep every step has a new version
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Runs over a small model whose gradients feel every bit of the weights, and the plain loop that
-// says what each of them must hold after every step.
+// Fixture: runs of a small model whose gradients depend on every bit of the weights, and the plain loop that says what
+// the weights must be after every step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 
 namespace dtrain::loop {
 
-inline constexpr int64_t kSize = 1001;  // shards of 2 and 3 servers cut parameters
+inline constexpr int64_t kSize = 1001;  // the shards of 2 and 3 servers cut through parameters
 inline const LayerGradients kPieces{{{0, 300}, {300, 301}, {301, 600}, {600, 1001}}};
 inline const ArenaLayout kLayout{{{"fc.weight", {300}, {0, 300}, true},
                                   {"fc.bias", {1}, {300, 301}, false},
@@ -29,21 +29,21 @@ inline const ArenaLayout kLayout{{{"fc.weight", {300}, {0, 300}, true},
                                   {"conv.bias", {50}, {550, 600}, false},
                                   {"embedding.weight", {401}, {600, kSize}, true}}};
 
-// A run of 7 steps over epochs of three: 20 samples, 20, and a last one that lacks samples for
-// three workers.  It boundaries behind step 4 and at its end, both in the middle of an epoch.
+// A run of 7 steps with three steps an epoch: 20 samples, 20, and a last batch with too few samples for three workers.
+// It has a boundary after step 4 and one at its end, both in the middle of an epoch.
 struct Scheme {
   plain::Rule rule;
   plain::Batches batches{41, 20};
   double epochs = 3;
   int64_t last_step = 7;
   int64_t boundary_every = 4;
-  bool sentences = false;  // samples have more than one term of the loss, and not all as many
-  Device device = {};      // of a single rank's vectors
+  bool sentences = false;  // the loss of a sample has more than one term, and their number differs
+  Device device = {};      // where a single rank has its vectors
 
   int64_t TermsOf(int worker, int64_t samples) const {
     return sentences ? (3 * worker + 2) * samples : samples;
   }
-  // The terms of a step's batch.
+  // Returns the number of terms of the loss in a step's batch.
   int64_t AllTerms(int64_t step, int workers) const {
     int64_t terms = 0;
     for (int w = 0; w < workers; ++w) {
@@ -57,8 +57,8 @@ struct Scheme {
   }
 };
 
-// What the plain loop has after each number of steps, with gradients of the weights that `seen`
-// names: those after so many steps.
+// The plain loop's model after each number of steps.  The gradient of a step is computed from the weights after `seen`
+// steps.
 using Trace = std::vector<plain::Model>;
 using Seen = std::function<int64_t(int64_t step)>;
 
@@ -91,7 +91,7 @@ inline Trace TraceOf(const Scheme& scheme, int workers, bool at_server, const Se
   return trace;
 }
 
-// One rank of such a run, from where the plain loop is at `from`.
+// One rank of such a run, which starts from the plain loop's model after `from` steps.
 struct LoopRank {
   LoopRank(const Scheme& scheme, const Strategy& strategy, const Placement& placement,
            const plain::Model& from)
@@ -128,7 +128,7 @@ struct LoopRank {
   ExchangeSpec spec;
 };
 
-// "weights[17] is 0.5 instead of 0.25"; empty where all are the same bits.
+// Returns text such as "weights[17] is 0.5 instead of 0.25", or "" if all bits are equal.
 inline std::string Difference(const char* name, const float* values,
                               const std::vector<float>& expected) {
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -138,10 +138,10 @@ inline std::string Difference(const char* name, const float* values,
   return "";
 }
 
-// Ends this rank's part, so that the others do not wait for it.
+// Ends this rank with an exception, so that the other ranks do not wait for it.
 [[noreturn]] inline void Fail(const std::string& what) { throw std::runtime_error(what); }
 
-// What the exchange holds at a boundary is what the plain loop has.
+// Checks the model of the exchange at a boundary against the plain loop's.
 inline void ExpectAtBoundary(Exchange& exchange, Rank rank, const plain::Model& expected) {
   exchange.Collect(true);
   EXPECT_EQ(Difference("weights", exchange.HostWeights(), expected.weights), "");
@@ -155,7 +155,7 @@ inline void ExpectAtBoundary(Exchange& exchange, Rank rank, const plain::Model& 
   }
 }
 
-// Begin and the backward pass of one step, with the gradient that these weights have.
+// Runs Begin and the backward pass of one step, with the gradient at these weights.
 inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int64_t own,
                     int64_t all) {
   const std::vector<float> gradient = plain::GradientOf(
@@ -168,8 +168,8 @@ inline void Compute(Exchange& exchange, Turn turn, int worker, int64_t step, int
   }
 }
 
-// One rank's way from step `from` to the end: every step starts with the weights that the plain
-// loop has, and every boundary is where it must be.
+// Runs one rank from step `from` to the end.  Every step must start with the plain loop's weights, and every boundary
+// must be where the schedule has it.
 inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Trace& trace,
                         const Seen& seen, int64_t from, Transport& transport) {
   const Placement placement = strategy.Place(trace[0].workers);

@@ -1,4 +1,4 @@
-// The parameter server over the local transport: real threads, messages and boundaries.
+// Tests the parameter server over the local transport, with real threads, messages and boundaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ void RunRanks(const Strategy& strategy, int workers, int64_t boundary_after, con
   });
 }
 
-// Steps until there is quiescence; how many.
+// Steps until a boundary.  Returns the number of steps.
 int StepToBoundary(Exchange& exchange, Rank rank, BoundaryState& boundary) {
   for (int step = 0;; ++step) {
     Turn turn = exchange.Begin(10);
@@ -63,7 +63,7 @@ TEST_P(PsBspTest, EndsWithTheSequentialWeightsOnEveryRank) {
   });
 }
 
-// Each worker's gradient is about 316 long.
+// The norm of each worker's gradient is about 316.
 TEST_P(PsBspTest, EveryWorkerShortensItsGradientBeforeItIsSent) {
   const auto strategy = MakeStrategy("ps_bsp", GetParam());
   const std::vector<float>& expected = Expected(3, 200, true);
@@ -82,17 +82,18 @@ INSTANTIATE_TEST_SUITE_P(Servers, PsBspTest,
                                            "servers: 2, placement: colocated",
                                            "servers: 3, placement: colocated"));
 
-// Adam's bias correction counts solver steps, at whoever takes them.
+// The bias correction of Adam counts solver steps on the rank that makes them.
 TEST(PsExchange, UpdatesAreCountedWhereTheyAreMade) {
   for (const auto& [name, updates_a_step] : {std::pair{"ps_bsp", 1}, std::pair{"ps_asp", 3}}) {
     const auto strategy = MakeStrategy(name, "servers: 2");
-    RunRanks(*strategy, 3, kSteps * 3 * 10, [&](Exchange& exchange, Rank rank, bool) {
+    const auto count = [name = name, each = updates_a_step](Exchange& exchange, Rank rank, bool) {
       BoundaryState boundary;
       StepToBoundary(exchange, rank, boundary);
       exchange.Collect(true);
       if (rank != 0) return;
-      EXPECT_EQ(exchange.updates(), boundary.samples_applied / 30.0 * updates_a_step) << name;
-    });
+      EXPECT_EQ(exchange.updates(), boundary.samples_applied / 30.0 * each) << name;
+    };
+    RunRanks(*strategy, 3, kSteps * 3 * 10, count);
   }
 }
 
@@ -123,8 +124,8 @@ TEST(PsExchange, AnAsynchronousRunPausesWhenEverySampleStartedIsApplied) {
     EXPECT_EQ(applied, 10 * steps) << name;
     EXPECT_GE(applied, 500) << name;
     EXPECT_LE(applied, 500 + 2 * 10)
-        << name;                        // those that started while word of the boundary travelled
-    EXPECT_EQ(counted, steps) << name;  // every gradient's staleness, once
+        << name;                        // includes the steps that started while the boundary message was on its way
+    EXPECT_EQ(counted, steps) << name;  // the staleness of every gradient is counted once
   }
 }
 
@@ -134,7 +135,7 @@ TEST(PsExchange, ARunGoesOnAfterABoundary) {
   LocalWorld::Run(3, [&](Transport& transport) {
     RankInputs inputs(*strategy, placement, 0, 400);
     inputs.spec.rule.checkpoint_every_steps =
-        10;  // a boundary at 100, 200 and 300 samples, roughly
+        10;  // boundaries at about 100, 200 and 300 samples
     ThreadedExchange exchange(transport, inputs.spec, 0);
     BoundaryState boundary;
     int boundaries = 0;
@@ -144,7 +145,7 @@ TEST(PsExchange, ARunGoesOnAfterABoundary) {
       WeightsOf(exchange);
       if (boundary.samples_applied < 400) exchange.Leave();
     }
-    // Steps that start while word of a boundary travels may reach the next boundary.
+    // A step that starts while a boundary message is on its way may reach the next boundary.
     EXPECT_GE(boundaries, 2);
     EXPECT_LE(boundaries, 4);
   });
@@ -189,7 +190,7 @@ TEST(PsExchange, ANaNInAServersUpdatePausesAll) {
   }
 }
 
-// The servers apply the last pushes after the workers have said that they are done.
+// The servers apply the last pushes after the workers have reported their end.
 TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
   const auto strategy = MakeStrategy("ps_asp", "");
   RunRanks(*strategy, 2, 20, [](Exchange& exchange, Rank, bool) {
@@ -208,7 +209,7 @@ TEST(PsExchange, ANaNInTheLastPushIsNoGoodEnd) {
 
 // --- with a compressor
 
-// One worker's steps come in order, so that the weights are a plain loop's.
+// The steps of one worker arrive in order, so that the weights are those of a plain loop.
 TEST(CompressedPs, AtDensityOneHasTheBitsOfTheDenseRun) {
   const std::vector<float>& expected = Expected(1, 0);
   for (const char* name : {"ps_asp", "ps_ssp"}) {
@@ -225,7 +226,7 @@ TEST(CompressedPs, AtDensityOneHasTheBitsOfTheDenseRun) {
   }
 }
 
-// The plain loop that keeps what it does not send.
+// The plain loop with residuals.
 std::vector<float> ExpectedOfTopK(size_t k) {
   plain::Model model(SgdRule(0), kLayout, InitialWeights());
   std::vector<float> residual(model.weights.size());
@@ -269,7 +270,7 @@ TEST(CompressedPs, SendsTheLargestAndKeepsTheRestForLater) {
   }
 }
 
-// One step of the worker and the server beside it.
+// Runs one step of a worker and the server on the same rank.
 void StepBySelf(Driver& driver, int step) {
   driver.Begin();
   while (driver.Progress()) {
@@ -282,7 +283,7 @@ void StepBySelf(Driver& driver, int step) {
   EXPECT_TRUE(driver.TakeEnded());
 }
 
-// Residuals, and the number of the selection, by which gdtopk draws its sample.
+// The state has the residuals and the number of the next selection, from which gdtopk draws its sample.
 TEST(CompressedPs, ADriverGoesOnFromSavedState) {
   const auto strategy = MakeStrategy("ps_asp", "placement: colocated");
   RankInputs inputs(*strategy, strategy->Place(1), 0);
@@ -311,7 +312,7 @@ TEST(PsExchange, ASlowStepIsNoStall) {
       exchange.End({.samples = 10});
     }
   };
-  RunRanks(*strategy, 2, 40, body, 0.2);  // throws where it is taken for one
+  RunRanks(*strategy, 2, 40, body, 0.2);  // throws if a rank that should be a worker is taken for a server
 }
 
 TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
@@ -319,7 +320,7 @@ TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
   std::string message;
   const auto run = [&] {
     LocalWorld::Run(2, [&](Transport& transport) {
-      if (transport.rank() == 1) {  // alive, but no server: waits until rank 0 is gone
+      if (transport.rank() == 1) {  // this rank is alive but not a server: it waits until rank 0 is gone
         std::byte never[1];
         Request request = transport.Receive(0, Tag::kCollective, never);
         while (!transport.Test(request)) std::this_thread::yield();

@@ -1,6 +1,6 @@
-// Quiescence with messages in flight: whatever order messages come in, actors hear that all is quiescent, and
-// ranks come to a boundary, only when nothing is on its way.  A protocol made for it, in which a message
-// brings about others, and a network that delivers in any order that the seed wants.
+// Tests quiescence with messages in flight.  In any order of delivery, actors are called with quiescence, and ranks
+// come to a boundary, only when no message is in flight.  The test's protocol has messages that cause other messages,
+// and its network delivers in an order drawn from a seed.
 #include "framework/exchange/rank_parts.h"
 
 #include <gtest/gtest.h>
@@ -21,21 +21,21 @@ const ArenaLayout kOneNumber{{{"w", {1}, {0, 1}, true}}};
 
 struct Gossip {
   static constexpr int kKind = 1;
-  int64_t hops = 0;       // messages that this one may still bring about, one behind the other
-  int64_t quiescent = 0;  // 1: began when all was quiet
+  int64_t hops = 0;       // length of the chain of messages that this one may still cause
+  int64_t quiescent = 0;  // 1: the chain began at quiescence
   DTRAIN_FIELDS(hops, quiescent)
 };
 
-// What the test counts itself: messages that actors have asked for and that nobody has read yet.
+// The test's own counts: messages that actors have sent and that no actor has handled yet.
 struct Books {
   explicit Books(uint64_t seed) : draws(seed), work(seed % 2 == 0 ? 0 : 80) {}
   Draws draws;
-  const int work;              // on vectors, before messages
-  int64_t unread[2] = {0, 0};  // of steps, of a quiescent time
-  int running = 0;             // steps
+  const int work;              // vector work queued before messages
+  int64_t unread[2] = {0, 0};  // messages not yet handled: caused by steps, by quiescence
+  int running = 0;             // steps that run
 };
 
-// Starts every step at once, and talks when it begins, at its end and when all is quiescent.
+// Starts every step at once, and sends messages when a step begins, when it ends and at quiescence.
 class Talker : public Actor {
  public:
   Talker(const Placement& placement, Books& books) : placement_(placement), books_(books) {}
@@ -65,8 +65,8 @@ class Talker : public Actor {
   std::string Describe() const override { return "talker"; }
 
  private:
-  // In every other seed behind some work on vectors: who has that before it is not idle.  The other
-  // seeds have messages that overtake the counting, which work would hold up.
+  // In every other seed some vector work is queued before the message; a rank with such work is not idle.  In the other
+  // seeds messages overtake the counting of messages, which work would delay.
   void Talk(const Gossip& gossip, Effects& effects) {
     for (int work = books_.work * books_.draws.Below(2); work > 0; --work) effects.Clear(0);
     for (int envelopes = books_.draws.Below(3); envelopes > 0; --envelopes) {
@@ -80,7 +80,7 @@ class Talker : public Actor {
   Books& books_;
 };
 
-// Messages wait until the test lets one through: in order from one rank to another.
+// Holds messages until the test delivers one.  The messages of a pair of ranks stay in order.
 class HeldChannel : public MessageChannel {
  public:
   HeldChannel(Rank rank, std::vector<HeldChannel*>& all) : rank_(rank), all_(all), held_(8) {}
@@ -100,14 +100,14 @@ class HeldChannel : public MessageChannel {
     envelopes.pop_front();
   }
 
-  // That this rank has sent since the last call.
+  // Returns how many hold messages this rank has sent since the last call.
   int TakeHolds() { return std::exchange(holds_, 0); }
 
  private:
   const Rank rank_;
   int holds_ = 0;
   std::vector<HeldChannel*>& all_;
-  std::vector<std::deque<Envelope>> held_;  // by sending rank
+  std::vector<std::deque<Envelope>> held_;  // by sender
   std::optional<Envelope> released_;
 };
 
@@ -141,7 +141,7 @@ class World {
     for (Rank rank = 0; rank < spec_.placement().ranks(); ++rank) AddRank(rank);
   }
 
-  // Until all ranks are at a boundary.
+  // Runs until all ranks are at a boundary.
   void RunToBoundary() {
     for (int moves = 0; resting_ < spec_.placement().ranks(); ++moves) {
       ASSERT_LT(moves, 50'000) << "no boundary is reached";
@@ -157,11 +157,11 @@ class World {
       EXPECT_TRUE(state.finite);
     }
     EXPECT_GE(steps_, steps_before);
-    // The leader, server 0, tells each worker once.
+    // The leader, server 0, sends one hold message to each worker.
     EXPECT_EQ(mails_[2]->TakeHolds(), 2);
   }
 
-  // Each rank leaves by itself, sooner or later.
+  // Each rank leaves the boundary by itself, in random order.
   void Leave() {
     resting_ = 0;
     for (Part& part : ranks_) part.leaves = true;
@@ -175,7 +175,7 @@ class World {
   struct Part {
     std::unique_ptr<RankParts> parts;
     HeldChannel* channel = nullptr;
-    bool leaves = false;  // is at a boundary, and may go on
+    bool leaves = false;  // is at a boundary and may leave it
     int64_t pause = 0;    // moves until the trainer has seen the end of its step
   };
 
@@ -189,8 +189,8 @@ class World {
     ranks_.push_back(std::move(part));
   }
 
-  // As an exchange thread does it: what the trainer has done, then one look at messages and
-  // effects, then what that means for the step.  At a boundary messages wait.
+  // Does what an exchange thread does in one pass: it takes over the trainer's calls, looks once at messages and
+  // effects, and acts on the state of the step.  At a boundary messages stay in the channel.
   void Move(Part& part) {
     Quiescence& quiescence = part.parts->quiescence;
     Driver& driver = part.parts->driver;
@@ -210,7 +210,7 @@ class World {
     } else if (driver.TakeEnded()) {
       --books_.running;
       quiescence.StepEnded();
-      // Some trainers are so slow that the others are all but at a boundary.
+      // Some trainers are so slow that the other ranks are almost at a boundary.
       part.pause = books_.draws.Below(4) == 0 ? books_.draws.Below(200) : 0;
     }
   }
@@ -235,22 +235,22 @@ class World {
   Books books_;
   const Talkers strategy_;
   ExchangeSpec spec_;
-  std::vector<HeldChannel*> mails_;  // the ranks' own
+  std::vector<HeldChannel*> mails_;  // the channels of the ranks
   std::vector<Part> ranks_;
   int resting_ = 0;
-  int64_t steps_ = 0;  // started
+  int64_t steps_ = 0;  // steps started so far
   int64_t stop_in_ = 0;
   bool stop_asked_ = false;
 };
 
-// A boundary about every 4 steps of 10 samples.
+// The schedule has a boundary about every 4 steps of 10 samples.
 constexpr BoundarySchedule kRule{.epoch_samples = 1000,
                                  .batch = 2 * kStepSamples,
                                  .checkpoint_every_steps = 2,
                                  .last_samples = 12 * kStepSamples};
 
-// Nor while a step runs: one that a boundary had held back starts when that is left, and word of the
-// next boundary may be there already.
+// A boundary is not reached while a step runs either: a step that a boundary held back starts when the rank leaves it,
+// and the message about the next boundary may have arrived already.
 TEST(Quiescence, IsReachedOnlyWhenNothingIsOnItsWay) {
   for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,4 +1,4 @@
-// What actors may do when all is quiescent, and what timers may not, with a protocol made for it.
+// Tests what actors may do at quiescence and what timers may not do, with a protocol made for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ struct Word {
   DTRAIN_FIELDS(last)
 };
 
-// Starts every step at once.  Each sets a timer that fires behind the step's end; when all is quiescent
-// the worker says so to the server.
+// Starts every step at once.  Each step sets a timer that fires after the step's end; at quiescence the worker sends a
+// message to the server.
 class QuiescentTalker : public Actor {
  public:
   explicit QuiescentTalker(const ActorSetup& setup) : setup_(setup) {}
@@ -66,7 +66,7 @@ class Listener : public Actor {
 
  private:
   const ActorSetup setup_;
-  std::vector<int64_t>* const heard_;  // the server's exchange thread's
+  std::vector<int64_t>* const heard_;  // used by the server's exchange thread only
 };
 
 class Chatter : public Strategy {
@@ -84,7 +84,7 @@ class Chatter : public Strategy {
   mutable std::vector<int64_t> heard;
 };
 
-// Steps of a millisecond, so that there are several boundaries.
+// A step takes a millisecond, so that there are several boundaries.
 Turn StepToBoundary(Exchange& exchange) {
   for (;;) {
     Turn turn = exchange.Begin(10);
@@ -95,7 +95,7 @@ Turn StepToBoundary(Exchange& exchange) {
   }
 }
 
-// Each of three workers has said a word at each boundary, and the last word at the end.
+// Checks that each of three workers has sent one message at each boundary, and the last message at the end.
 void ExpectHeard(const std::vector<int64_t>& heard, int boundaries, bool last) {
   EXPECT_EQ(std::count_if(heard.begin(), heard.end(), [](int64_t word) { return word >= 0; }),
             3 * boundaries);
@@ -114,7 +114,7 @@ TEST(QuiescentState, MessagesOfActorsArriveBeforeTheBoundary) {
       const bool last = boundary.state.samples_applied >= 1000;
       if (transport.rank() == 3) ExpectHeard(strategy.heard, boundaries, last);
       const size_t heard = transport.rank() == 3 ? strategy.heard.size() : 0;
-      // Longer than any timer that is set.
+      // Waits longer than the longest timer.
       exchange.AtBoundary([](Transport& all) { all.Barrier(); });
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       exchange.AtBoundary([](Transport& all) { all.Barrier(); });
@@ -125,7 +125,7 @@ TEST(QuiescentState, MessagesOfActorsArriveBeforeTheBoundary) {
       exchange.Leave();
     }
   });
-  // Timers fire while steps run.
+  // Timers fired while steps ran.
   EXPECT_GT(std::count(strategy.heard.begin(), strategy.heard.end(), -1), 0);
 }
 

@@ -1,6 +1,6 @@
-// Real threads that stop at a boundary and go on from what each rank has saved: every gradient is in the
-// weights once, or in a residual, whatever was under way.  Gradients are whole numbers, so that sums
-// in any order are exact.
+// Tests real threads that stop at a boundary and resume from the state that each rank saved: every gradient is once in
+// the weights or in a residual, whatever was in flight.  Gradients are whole numbers, so that a sum is exact in any
+// order.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace dtrain {
 namespace {
 
 constexpr int kWorkers = 4;
-// "Whole": of the model whose gradients are whole numbers.
+// Size of the model whose gradients are whole numbers.
 constexpr int64_t kWholeSize = 300;
 const ArenaLayout kWholeLayout{
     {{"fc.weight", {100}, {0, 100}, true}, {"conv.weight", {200}, {100, 300}}}};
@@ -32,19 +32,18 @@ struct ResumeCase {
 
 void PrintTo(const ResumeCase& one, std::ostream* out) { *out << one.name; }
 
-// What is left of a run at a boundary, of all ranks.
+// The saved state of all ranks at a boundary.
 struct Left {
   int64_t samples = 0, updates = 0;
   std::vector<float> weights;
   std::map<Rank, StateRecord> ranks;
-  std::map<Rank, int64_t> steps;  // of workers
-  ProtocolReport report;          // of all parts of the run
+  std::map<Rank, int64_t> steps;  // of each worker
+  ProtocolReport report;          // of all parts of the run so far
 };
 
 class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
  protected:
-  // Every rank's part of a run to the first boundary behind `from`, of which there is one every four
-  // global steps, or to the end.
+  // Runs one rank to the first boundary after `from`, or to the end.  There is a boundary every four global steps.
   void RunRank(Transport& transport, const Left& from, bool to_the_end, Left& left) {
     const Rank rank = transport.rank();
     const auto strategy = MakeStrategy(GetParam().strategy);
@@ -54,7 +53,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
     spec.layer_gradients = kWholeParts;
     spec.actors = {strategy->Place(kWorkers), kWholeSize, strategy->Buckets(kWholeParts)};
     spec.actors.compress = MakeCompress(GetParam().compress);
-    // The share of a gradient is 1/4 of this.
+    // With four workers a gradient is applied with a quarter of this rate.
     spec.solver = MakeSolver("{name: sgd, lr: 4, momentum: 0, weight_decay: 0}");
     spec.rule = {
         .epoch_samples = 4000, .batch = 40, .checkpoint_every_steps = 4, .last_samples = 40 * 30};
@@ -88,7 +87,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
       turn.weights = Blob();
       for (int64_t i = 0; i < kWholeSize; ++i)
         exchange.gradients().data[i] = WholeGradient(rank, step, i);
-      // A step takes longer than word of a boundary.
+      // A step takes longer than the message about a boundary.
       std::this_thread::sleep_for(std::chrono::microseconds(300));
       for (const Range& slice : kWholeParts.ranges) exchange.Ready(slice);
       exchange.End({.samples = 10, .loss_sum = 1});
@@ -96,7 +95,7 @@ class ExchangeResumeTest : public ::testing::TestWithParam<ResumeCase> {
   }
 
   Left Run(const Left& from, bool to_the_end) {
-    Left left{.report = from.report};  // a part counts from its own beginning
+    Left left{.report = from.report};  // each part of the run counts from its own beginning
     LocalWorld::Run(MakeStrategy(GetParam().strategy)->Place(kWorkers).ranks(),
                     [&](Transport& transport) { RunRank(transport, from, to_the_end, left); });
     return left;
@@ -109,7 +108,7 @@ TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
   Left left;
   left.weights.assign(kWholeSize, 1000);
   int interrupted = 0;
-  while (left.samples < 40 * 24) {  // each time in another process, so to speak
+  while (left.samples < 40 * 24) {  // each pass stands for another process
     left = Run(left, false);
     ++interrupted;
   }
@@ -133,7 +132,7 @@ TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
   }
 }
 
-// What was flushed is not flushed again: no update, not even one with nothing.
+// A second resume at the end flushes nothing: there is no update, not even an empty one.
 TEST_P(ExchangeResumeTest, ARunThatIsResumedAtItsEndStaysAsItIs) {
   Left left;
   left.weights.assign(kWholeSize, 1000);
@@ -159,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
         ResumeCase{"inhad", "{name: inhad}", ""}),
     [](const auto& info) { return info.param.name; });
 
-// What is left of other workers' residuals.
+// Worker 0 starts with the sum of the other workers' residuals.
 TEST(ExchangeResume, WorkerZeroBeginsWithTheSumOfResiduals) {
   const auto strategy = MakeStrategy("{name: ps_asp}");
   std::vector<float> weights(kWholeSize, 1);

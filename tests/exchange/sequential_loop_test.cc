@@ -1,6 +1,5 @@
-// Every strategy against a plain sequential loop, to the bit: the weights of each step, where the
-// run pauses, and what the solver keeps - from the beginning, and resumed in the middle of an epoch
-// and of the warm-up.
+// Tests every strategy against a plain sequential loop, to the bit: the weights of each step, the boundaries and the
+// solver's state, from the beginning and after a resume in the middle of an epoch and of the warm-up.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -36,13 +35,13 @@ using Case = std::tuple<Way, plain::Rule>;
 
 class SequentialLoopTest : public ::testing::TestWithParam<Case> {
  protected:
-  // Runs all ranks from the plain loop's step `from` on.
+  // Runs all ranks from the plain loop's model after `from` steps.
   static void Follow(int64_t from, bool prefetch = false) {
     const auto& [way, rule] = GetParam();
     const auto strategy = MakeStrategy(way.strategy);
     const Scheme scheme{rule};
     const bool at_server = strategy->Place(way.workers).servers > 0;
-    // Prefetched weights lack the step that was computed while they travelled.
+    // Prefetched weights lack the step that was computed while they were in flight.
     const Seen seen = [&](int64_t step) {
       return prefetch ? std::max(step - 1, std::min(step, from)) : step;
     };
@@ -57,7 +56,7 @@ class SequentialLoopTest : public ::testing::TestWithParam<Case> {
 TEST_P(SequentialLoopTest, EveryStepHasItsWeights) { Follow(0); }
 
 TEST_P(SequentialLoopTest, AResumedRunHasThemToo) {
-  Follow(2);  // in the warm-up, before an epoch's last batch
+  Follow(2);  // in the warm-up, before the last batch of an epoch
   Follow(5);
 }
 
@@ -73,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                           Way{"{name: ps_bsp, placement: colocated}", 1}),
         ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(), ClippedAdamW())));
 
-// With one worker the order is given.
+// With one worker the order of updates is fixed.
 INSTANTIATE_TEST_SUITE_P(
     Asynchronous, SequentialLoopTest,
     ::testing::Combine(
@@ -100,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          Way{"{name: ps_asp, servers: 3, prefetch: true}", 1}),
                        ::testing::Values(plain::ClippedCosine(), plain::Adam())));
 
-// With weights, gradients and the solver's state in a device's memory.
+// Weights, gradients and the solver's state are in device memory.
 TEST(SequentialLoop, OnADeviceAllIsAsInTheMachinesMemory) {
   const auto strategy = MakeStrategy("{name: allreduce, fusion_bytes: 1300}");
   const Seen seen = [](int64_t step) { return step; };
@@ -115,7 +114,7 @@ TEST(SequentialLoop, OnADeviceAllIsAsInTheMachinesMemory) {
   }
 }
 
-// The cases above would show little if nothing were clipped, or all.
+// The clipping cases above need both: a step that is clipped and one that is not.
 TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {
   for (const bool at_server : {false, true}) {
     const Trace trace =
@@ -134,7 +133,7 @@ TEST(SequentialLoop, SomeStepsAreClippedAndOthersAreNot) {
   }
 }
 
-// A worker's own mean is over the terms of its loss, where these are not as many as samples.
+// Where samples have several loss terms, a worker's mean is over these terms.
 TEST(SequentialLoop, SentencesAreClippedByTheirWords) {
   const auto strategy = MakeStrategy("{name: ps_bsp, servers: 2}");
   Scheme scheme{plain::ClippedCosine()};
@@ -147,7 +146,7 @@ TEST(SequentialLoop, SentencesAreClippedByTheirWords) {
 
 class StopTest : public ::testing::TestWithParam<const char*> {};
 
-// Whoever asks, all workers end the same step.
+// All workers stop after the same step, whichever of them asks for it.
 TEST_P(StopTest, AnyWorkersWishEndsTheSameStepOfAll) {
   const auto strategy = MakeStrategy(GetParam());
   const Scheme scheme{plain::Steps()};

@@ -1,4 +1,4 @@
-// Messages from driver to driver: each kind reaches who handles it, as it was sent.
+// Tests messages from driver to driver: each kind reaches its handler unchanged.
 #include "framework/exchange/service.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// To this rank itself.
+// Receives the next message that this rank sent to itself.
 Envelope EnvelopeOf(Mailbox& mailbox) {
   std::optional<Envelope> envelope = mailbox.Next();
   EXPECT_TRUE(envelope.has_value());
@@ -33,7 +33,7 @@ TEST(Service, AMessageArrivesWithAllItsFields) {
   EXPECT_EQ(heard.before.loss_sum, 0.25);
   EXPECT_EQ(heard.before.stop, 1);
   EXPECT_EQ(heard.before.finite, 0);
-  // They are the machinery's, and count as none of the actors'.
+  // Driver messages are not counted as messages of actors.
   EXPECT_EQ(mailbox.sent(), 0);
   EXPECT_EQ(mailbox.received(), 0);
 }

@@ -1,4 +1,4 @@
-// Compress, and what the other effects do with what it makes.
+// Tests Compress, and the other effects on its sparse result.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Larger than a slice of work, and in layers whose borders are not those of slices.
+// Larger than one slice of work; the borders of layers are not those of slices.
 constexpr int64_t kN = 600'000;
 const ArenaLayout kSparseLayout{{{"a", {100}, {0, 100}, true},
                                  {"b", {399'900}, {100, 400'000}, false},
@@ -66,7 +66,7 @@ std::vector<float> Values(const VectorSlice& slice) {
   return values;
 }
 
-// Normal ones, with zeros of both signs among them.
+// Normally distributed values, with zeros of both signs.
 std::vector<float> Normal(uint64_t stream) {
   const Random random(2, Purpose::kSelfTest, stream);
   std::vector<float> values;
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryCompressor,
                          ::testing::ValuesIn(CompressorNames(/*casts=*/false)),
                          [](const auto& info) { return info.param; });
 
-// About the same entries: the threshold is of another sample.
+// The selections are about equally large: each has a threshold from another sample.
 TEST(Compress, EachSelectionOfARandomSelectorDrawsOtherLots) {
   Host host("gdtopk");
   std::vector<std::vector<uint32_t>> chosen;
@@ -175,7 +175,7 @@ TEST(Compress, EachSelectionOfARandomSelectorDrawsOtherLots) {
 }
 
 TEST(Compress, ScopesChooseWithinTheirUnits) {
-  // The first layer has the smallest values; by itself it sends some all the same.
+  // The first layer has the smallest values; compressed by itself it still sends some.
   std::vector<float> values = Normal(3);
   for (int i = 0; i < 100; ++i) values[i] = 1e-3f;
   for (const auto& [scope, sent_there] : {std::pair{"layer", 10}, {"bucket", 0}, {"model", 0}}) {
@@ -199,7 +199,7 @@ TEST(Compress, SomebodysVersionOfTheResidualStaysAsItWas) {
 
 TEST(Compress, ZerosSendNothing) {
   Host host("topk");
-  host.Do(CompressEffect{kB, kA, 0.01});  // empty
+  host.Do(CompressEffect{kB, kA, 0.01});  // compresses an empty vector
   EXPECT_EQ(host.Get(kB).entries, 0);
   EXPECT_EQ(host.Send(kB, {0, 10}).bytes(), 0);
   host.Set(kA, std::vector<float>(kN, 0.0f));
@@ -217,7 +217,7 @@ TEST(Compress, WithoutACompressorEverythingCanBeMoved) {
   EXPECT_EQ(Values(host.Get(kA)), std::vector<float>(kN));
 }
 
-// Picks the first entry of each unit, whatever it is.
+// Selects the first entry of each unit.
 class First : public Compressor {
  public:
   class Choice : public Selection {
@@ -250,7 +250,7 @@ TEST(Compress, WhatIsNotFiniteIsSeenEvenWhereItIsNotPicked) {
   }
 }
 
-// --- what the other effects do with a sparse vector
+// --- the other effects on a sparse vector
 
 class SparseSourceTest : public ::testing::Test {
  protected:
@@ -260,7 +260,7 @@ class SparseSourceTest : public ::testing::Test {
     out_ = Values(host_.Get(kB));
   }
   Host host_{"topk"};
-  std::vector<float> out_;  // what kB holds
+  std::vector<float> out_;  // the content of kB
 };
 
 TEST_F(SparseSourceTest, AddScattersIntoADenseVector) {
@@ -268,7 +268,7 @@ TEST_F(SparseSourceTest, AddScattersIntoADenseVector) {
   for (const double factor : {1.0, 0.5}) {
     host_.Set(kC, before);
     const VectorSlice held =
-        factor == 1 ? VectorSlice() : host_.Get(kC);  // in place, and as a next version
+        factor == 1 ? VectorSlice() : host_.Get(kC);  // in place, or as a new version
     host_.Do(AddEffect{kC, kB, factor});
     const std::vector<float> sum = Values(host_.Get(kC));
     for (int64_t i = 0; i < kN; ++i) {
@@ -312,7 +312,7 @@ TEST_F(SparseSourceTest, ApplyIsThatOfTheSameDenseGradient) {
   for (Host* host : {&host_, &dense}) {
     host->Set(kMaster, weights);
     host->Set(kC, other);
-    host->Do(ApplyEffect{{.gradient = kC}});  // some momentum, which must decay
+    host->Do(ApplyEffect{{.gradient = kC}});  // builds up momentum, which must decay
   }
   dense.Set(kB, out_);
   host_.Do(ApplyEffect{{.gradient = kB, .gradient_factor = 0.5, .lr_factor = 0.25}});
@@ -373,7 +373,7 @@ TEST_F(SparseSourceTest, WrittenInSlicesItBecomesDense) {
   const std::vector<float> sum = Values(host_.Get(kB)), added = Normal(9);
   for (int64_t i = 0; i < kN; ++i) ASSERT_EQ(sum[i], out_[i] + added[i]) << i;
   host_.Do(CompressEffect{kC, kB, 0.01});
-  host_.Do(CompressEffect{kA, kC, 0.001});  // of a sparse one
+  host_.Do(CompressEffect{kA, kC, 0.001});  // compresses a sparse vector
   EXPECT_EQ(host_.Get(kA).entries, kN / 1000);
 }
 
@@ -414,7 +414,7 @@ TEST(SparseMessages, GoesOutAsDenseWhereThatIsNoLarger) {
   host.Set(kA, values);
   host.Do(CompressEffect{kB, kA, 0.25});
   const VectorSlice first = host.Send(kB, {0, kN / 2}), last = host.Send(kB, {kN / 2 - 1, kN});
-  EXPECT_FALSE(first.sparse());  // half of its elements: as many bytes
+  EXPECT_FALSE(first.sparse());  // half of the elements: a dense message is no larger
   EXPECT_EQ(first.bytes(), 4 * kN / 2);
   const std::vector<float> all = Values(host.Get(kB));
   EXPECT_EQ(Values(first), std::vector<float>(all.begin(), all.begin() + kN / 2));
@@ -433,7 +433,7 @@ TEST(Ghost, CarriesTheNumberOfEntriesThatIsExpected) {
     parts += ghost.Send(kB, part).bytes();
   }
   EXPECT_EQ(parts, 8 * kN / 100);
-  ghost.Do(AddEffect{kC, kB, 1});  // kC has content: dense
+  ghost.Do(AddEffect{kC, kB, 1});  // kC is not a ghost, so that the result is dense
   EXPECT_EQ(ghost.Send(kA).bytes(), 4 * kN);
   ghost.Do(ClearEffect{kC});
   ghost.Do(AddEffect{kC, kB, 1});

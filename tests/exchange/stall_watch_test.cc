@@ -1,4 +1,4 @@
-// With a clock of the test's own; what ranks say to each other in a real stall is in exchange_test.cc.
+// Tests StallWatch with a fake clock; exchange_test.cc tests the messages of a real stall.
 #include "framework/exchange/stall_watch.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Nanos kSecond = 1'000'000'000;
 
-// Rank 0 of two; rank 1 answers nothing.
+// Rank 0 of two; rank 1 never answers.
 class StallWatchTest : public testing::Test {
  protected:
   StallWatchTest()
@@ -54,7 +54,8 @@ TEST_F(StallWatchTest, ARankThatDoesNotAnswerIsNamedBehindTheLimit) {
                                        testing::HasSubstr("rank 1: worker 1, no answer")));
 }
 
-// Ctrl-Z of a whole run, or scontrol suspend: the others stood still as well.
+// A suspended process (Ctrl-Z of a whole run, or scontrol suspend) must not blame the other ranks: they stood still
+// too.
 TEST_F(StallWatchTest, ATimeInWhichThisProcessStoodStillIsNoWait) {
   EXPECT_NO_THROW(Poll(6));
   clock_.now += 3600 * kSecond;

@@ -19,7 +19,7 @@ namespace {
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 
-// One channel: the second was asked for while the first was under way, the third behind it.
+// The channel carries one sum at a time: the second was requested while the first was in flight, the third after it.
 TEST(AllReduceTimes, ASumBeginsWhenItIsAskedForAndTheChannelIsFree) {
   HandClock clock;
   AllReduceTimes times(&clock, nullptr);
@@ -48,7 +48,7 @@ TEST(AllReduceTimes, RemembersTheLastSteps) {
   EXPECT_TRUE(times.steps().empty());
 }
 
-// Each with its bucket, in the plan's order; the next step begins with the first one again.
+// Each sum is shown with its bucket, in the plan's order; the next step begins with the first bucket again.
 TEST(AllReduceTimes, ATimelineHasALaneOfThem) {
   HandClock clock;
   RankTimeline timeline;

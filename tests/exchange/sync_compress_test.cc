@@ -1,5 +1,5 @@
-// All-reduce of what a compressor selects, over the local transport: the weights are those of a plain
-// loop with residuals, to the bit and on every rank.
+// Tests all-reduce of a compressor's selections over the local transport: the weights are those of a plain loop with
+// residuals, to the bit and on every rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,10 +26,10 @@ void PrintTo(const Case& one, std::ostream* out) {
   *out << one.ranks << " " << one.strategy << " " << one.compress;
 }
 
-// Of every rank: what it would still send.
+// The residuals, by rank.
 using Residuals = std::vector<std::vector<float>>;
 
-// One step of the plain loop: what each rank selects of each unit is added in rank order.
+// One step of the plain loop: adds the selections of all ranks in rank order, unit by unit.
 std::vector<float> SumOfSelections(const CompressConfig& compress, const std::vector<Range>& units,
                                    int ranks, int step, Residuals& residuals) {
   std::vector<float> sum(static_cast<size_t>(kLayout.size()), 0.0F);
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{8, "{name: mgwfbp}", "{name: topk, density: 0.01}"},
         Case{4, "{name: allreduce, fusion_bytes: 5000}", "{name: topk, density: 0.3}"}));
 
-// Gathered, selections of a density of 1 / ranks and more would be more bytes than the gradients.
+// From a density of 1 / ranks on, gathered selections would be more bytes than the gradients.
 TEST(SyncCompress, SelectionsThatPayDenseTravelAsWholeVectors) {
   constexpr int kRanks = 4;
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
@@ -115,8 +115,8 @@ TEST(SyncCompress, SelectionsThatPayDenseTravelAsWholeVectors) {
   EXPECT_NE(bytes("oktopk", "{name: topk, density: 0.25}"), dense);
 }
 
-// With the momentum at the workers: the residual takes up each worker's velocity, which begins anew where
-// an entry is sent.  The first step is dense.  Each worker clips what goes into its velocity.
+// With momentum at the workers the residual accumulates each worker's velocity, which restarts from zero at each sent
+// entry.  The first step is dense.  Each worker clips the gradient before it enters the velocity.
 TEST(SyncCompress, MomentumAtTheWorkersIsThatOfAPlainLoop) {
   constexpr int kRanks = 3;
   constexpr double kClip = 2;
@@ -170,8 +170,8 @@ TEST(SyncCompress, MomentumAtTheWorkersIsThatOfAPlainLoop) {
   });
 }
 
-// What leaves the residuals is in the weights: with plain SGD at rate 1, what the weights have lost and
-// what is kept back are the gradients of all steps and ranks.
+// With plain SGD at rate 1, the loss of the weights plus the residuals is the sum of the gradients of all steps and
+// ranks.
 class SumsTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
@@ -208,7 +208,7 @@ TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, SumsTest, ::testing::Values("gather", "gtopk", "oktopk"));
 
-// The entries that each rank sends in each step: behind it nothing is kept back there.
+// Returns the entries that each rank sends in each step, the positions at which its residual is 0 afterwards.
 std::vector<std::vector<std::vector<size_t>>> SentByRandK(const std::string& seeds, int ranks) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   std::vector<std::vector<std::vector<size_t>>> sent(static_cast<size_t>(ranks));
@@ -257,7 +257,7 @@ TEST(SyncCompress, AtDensityOneItIsTheDenseRun) {
   });
 }
 
-// What was kept back in an epoch of one entry in a hundred goes out with the first dense step.
+// The residuals of an epoch at density 0.01 are sent in the first dense step.
 TEST(SyncCompress, NothingStaysBehindWhenAllIsSent) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   LocalWorld::Run(2, [&](Transport& transport) {
@@ -279,14 +279,14 @@ TEST(SyncCompress, NothingStaysBehindWhenAllIsSent) {
   });
 }
 
-// A selector may never send one, so nobody would see it.
+// A selector may never select a NaN, so that no rank would notice it.
 TEST(SyncCompress, ANaNOfOneRankEndsTheStepOfAll) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   using Limits = std::numeric_limits<float>;
   for (const auto& [bad, density] : {std::pair(Limits::quiet_NaN(), 0.01),
                                      {Limits::infinity(), 0.01},
                                      {Limits::quiet_NaN(), 0.4}}) {
-    LocalWorld::Run(3, [&](Transport& transport) {
+    LocalWorld::Run(3, [&, bad = bad, density = density](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = 3}, 0);
       inputs.spec.actors.compress =
           MakeCompress(fmt::format("{{name: topk, density: {}}}", density));

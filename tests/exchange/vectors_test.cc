@@ -1,4 +1,4 @@
-// The vectors of an actor against plain ones.
+// Tests the vectors of an actor against plain arrays.
 #include "framework/exchange/vectors.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ void Fill(ActorVectors& vectors, VectorId vector, float first) {
   std::iota(values, values + kAll.size(), first);
 }
 
-// new = old + 100 within the slice
+// new = old + 100 within the slice.
 void Raise(ActorVectors& vectors, VectorId vector, Range slice) {
   const auto memory = vectors.Slice(vector, slice);
   for (int64_t i = 0; i < slice.size(); ++i) {
@@ -52,7 +52,7 @@ TEST(ActorVectors, ASharedVersionStaysAsItWas) {
   Fill(vectors, 0, 0);
   const VectorSlice held = vectors.Get(0);
   Raise(vectors, 0, {18, 20});
-  Raise(vectors, 0, {10, 12});  // out of order; the middle is not written at all
+  Raise(vectors, 0, {10, 12});  // out of order; the middle is not written
   EXPECT_EQ(held.At(10)[0], 0);
   EXPECT_EQ(ValuesOf(vectors, 0), (std::vector<float>{100, 101, 2, 3, 4, 5, 6, 7, 108, 109}));
 }
@@ -71,7 +71,7 @@ TEST(ActorVectors, WritingASliceTwiceStartsFromWhatTheFirstLeft) {
 TEST(ActorVectors, AnEmptyVectorCountsAsZeros) {
   BlobPools pools;
   ActorVectors vectors = MakeVectors(pools);
-  Fill(vectors, 1, 5);  // dirty memory for the pool
+  Fill(vectors, 1, 5);  // leaves old values in the pool's memory
   vectors.Clear(1);
   Raise(vectors, 1, {13, 14});
   EXPECT_EQ(ValuesOf(vectors, 1), (std::vector<float>{0, 0, 0, 100, 0, 0, 0, 0, 0, 0}));

@@ -1,5 +1,4 @@
-// Messages between ranks of a node that have a window to each other: the same messages, in the same
-// order, as without one.
+// Tests messages between ranks of a node that share a window: the same messages in the same order as without one.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -36,7 +35,7 @@ void WithWindows(int ranks, Body body) {
   });
 }
 
-// Dense, a part of it, sparse, none at all, and one that lies in ordinary memory.
+// Returns a dense vector, a part of it, a sparse one, an empty one, and one in ordinary memory.
 std::vector<VectorSlice> LayerGradientsOf(BlobPools& pools) {
   const VectorSlice whole{Counting(pools.NewToSend(kElements)), 0, {0, kElements}};
   VectorSlice sparse{pools.NewToSend(kElements), 0, {0, kElements}, 40, 50};
@@ -96,16 +95,16 @@ TEST(WindowChannel, MessagesComeAsWithoutOneAndInOrder) {
   });
 }
 
-// A worker with two gradients, as InHAD has: a third is ordinary memory while the reader has both.
+// A worker has two gradients in the window, as in InHAD; a third uses ordinary memory while the reader holds both.
 TEST(WindowChannel, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
   WithWindows(2, [](Transport& transport, TransportChannel& channel, BlobPools& pools) {
     if (transport.rank() == 0) {
       std::vector<Envelope> kept;
       for (int i = 0; i < 2; ++i) kept.push_back(NextEnvelope(channel));
       transport.Barrier();  // both are being read
-      transport.Barrier();  // the other has looked
+      transport.Barrier();  // the other rank has looked
       kept.erase(kept.begin());
-      transport.Barrier();  // one is given back
+      transport.Barrier();  // one has been returned
       EXPECT_EQ(*kept[0].slice->At(7), 7);
       transport.Barrier();
       EXPECT_EQ(*kept[0].slice->At(7), 7);
@@ -131,7 +130,7 @@ TEST(WindowChannel, WhatIsReadIsFreeAgainAndWhatIsNotIsNot) {
   });
 }
 
-// Which ranks of two workers and a server have a window.
+// Returns which ranks of two workers and a server have a window.
 std::vector<bool> WindowsOf(const std::string& name, const std::vector<int>& nodes,
                             bool window = true) {
   const auto strategy = MakeStrategy(name, "");

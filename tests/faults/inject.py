@@ -49,7 +49,7 @@ OTHERS = [["strategy.name=mgwfbp", "collective=ring"], ["strategy.name=ps_asp"],
 # How many ranks have servers of their own.
 SERVERS = {"ps_bsp": 1, "ps_asp": 1, "ps_ssp": 1, "ps_dssp": 1, "gssp": 2, "inhad": 1}
 PHASES = ["MPI_Init", "starting", "loading data", "training", "evaluating", "writing a checkpoint", "ended"]
-# As status records count (framework/runtime/launch/status_record.h); writing the results is part of the end.
+# As status records count (framework/launch/status_record.h); writing the results is part of the end.
 DOING = PHASES[1:] + ["ended", "measuring the model"]
 KILLING = ["KILL", "SEGV", "ABRT", "BUS"]
 # What harm/harm.cc does at a signal.

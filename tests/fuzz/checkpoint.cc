@@ -1,6 +1,6 @@
 // Checkpoints with a right seal around any content, and files that are not sealed rightly.
+#include "framework/checkpoint/stored_checkpoint.h"
 #include "framework/core/execution_plan.h"
-#include "framework/runtime/weights/stored_checkpoint.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/hdf5_image.h"
 

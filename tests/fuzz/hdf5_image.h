@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/checkpoint/checkpoint_seal.h"
 #include "framework/hdf5/hdf5_file.h"
 #include "framework/hdf5/memory_file.h"
-#include "framework/runtime/weights/checkpoint_seal.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace dtrain::fuzz {

@@ -1,5 +1,5 @@
 // metrics.jsonl, as a resumed run and a report read it, and what a resumed run keeps of it.
-#include "framework/runtime/results/metrics.h"
+#include "framework/results/metrics.h"
 
 #include "framework/core/file.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,5 +1,5 @@
 // The file of a rank beside a checkpoint, with a right seal around any content.
-#include "framework/runtime/weights/rank_checkpoint.h"
+#include "framework/checkpoint/rank_checkpoint.h"
 
 #include "framework/core/bytes.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -44,14 +44,14 @@ sources_of() {
     vocabulary) echo framework/data/text/{vocabulary,sentence_pairs}.cc ;;
     npy) echo framework/data/tables/npy.cc ;;
     csv) echo framework/data/tables/csv.cc framework/data/text/text_file.cc ;;
-    safetensors) echo framework/runtime/weights/{safetensors,weights_file}.cc ;;
-    checkpoint) echo framework/runtime/weights/{checkpoint_content,checkpoint_seal,stored_checkpoint}.cc framework/hdf5/hdf5_file.cc ;;
-    rank_checkpoint) echo framework/runtime/weights/{rank_checkpoint,checkpoint_seal}.cc ;;
-    status_record) echo framework/runtime/launch/status_record.cc ;;
-    run_record) echo framework/runtime/results/run_record.cc framework/exchange/event_log.cc ;;
-    metrics) echo framework/runtime/results/{metrics,json_lines}.cc ;;
+    safetensors) echo framework/checkpoint/{safetensors,weights_file}.cc ;;
+    checkpoint) echo framework/checkpoint/{checkpoint_content,checkpoint_seal,stored_checkpoint}.cc framework/hdf5/hdf5_file.cc ;;
+    rank_checkpoint) echo framework/checkpoint/{rank_checkpoint,checkpoint_seal}.cc ;;
+    status_record) echo framework/launch/status_record.cc ;;
+    run_record) echo framework/results/run_record.cc framework/exchange/event_log.cc ;;
+    metrics) echo framework/results/{metrics,json_lines}.cc ;;
     model) echo framework/config/{parse,tree,convert,schema,reader}.cc framework/nn/{graph,blocks}.cc ;;
-    run_config) echo framework/config/{parse,tree,convert,schema,reader,document,dump,override}.cc framework/runtime/setup/run_{config,inputs}.cc ;;
+    run_config) echo framework/config/{parse,tree,convert,schema,reader,document,dump,override}.cc framework/setup/run_{config,inputs}.cc ;;
     *)
       echo "$0: no such target: $1" >&2
       exit 2
@@ -65,18 +65,6 @@ shipped_for() {
     model) echo configs/models ;;
     run_config) echo configs/runs ;;
   esac
-}
-
-install_missing() {
-  local missing=()
-  for package in clang-16 libfuzzer-16-dev libclang-rt-16-dev libomp-16-dev llvm-16; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-  done
-  [ ${#missing[@]} -eq 0 ] && return
-  local sudo=()
-  [ "$(id -u)" = 0 ] || sudo=(sudo)
-  echo "Installing: ${missing[*]}" >&2
-  "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # What an input may cost.
@@ -110,7 +98,7 @@ lines = json.load(sys.stdin)["data"][0]["totals"]["lines"]
 print(lines["covered"], "of", lines["count"], "lines")'
 }
 
-install_missing
+launch/install-packages.sh --with-clang
 for target in "${targets[@]}"; do sources_of "$target" >/dev/null; done
 cmake --preset fuzz >/dev/null
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"

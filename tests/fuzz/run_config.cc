@@ -1,8 +1,8 @@
 // Configs of runs, read as `dtrain check` does, with a `--set` argument; what is taken is dumped and read again.
-#include "framework/runtime/setup/run_config.h"
+#include "framework/setup/run_config.h"
 
 #include "framework/nn/graph.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_setup.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace dtrain::fuzz {

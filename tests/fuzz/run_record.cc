@@ -1,5 +1,5 @@
 // record.bin of a run, with a right hash behind any content, and the event logs in it.
-#include "framework/runtime/results/run_record.h"
+#include "framework/results/run_record.h"
 
 #include "framework/core/bytes.h"
 #include "framework/core/sha256.h"

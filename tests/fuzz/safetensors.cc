@@ -1,8 +1,8 @@
 // Weights as safetensors files: header, tensors, metadata, hashes.
-#include "framework/runtime/weights/safetensors.h"
+#include "framework/checkpoint/safetensors.h"
 
+#include "framework/checkpoint/weights_file.h"
 #include "framework/core/sha256.h"
-#include "framework/runtime/weights/weights_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace dtrain::fuzz {

@@ -1,5 +1,5 @@
 // The records by which ranks tell their supervisor where they stand.
-#include "framework/runtime/launch/status_record.h"
+#include "framework/launch/status_record.h"
 
 #include "tests/fuzz/fuzz_target.h"
 

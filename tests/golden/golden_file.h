@@ -1,4 +1,4 @@
-// What PyTorch computed, as tools/pytorch wrote it to tests/golden.
+// Reads PyTorch's results, which tools/pytorch wrote to tests/golden.
 #pragma once
 
 #include <filesystem>
@@ -19,14 +19,14 @@ inline nlohmann::json File(const std::string& name) {
   return nlohmann::json::parse(ReadFile(kSource / "tests" / "golden" / name));
 }
 
-// Of a case of one layer.
+// Returns the input shapes of a one-layer case.
 inline std::vector<Shape> InputShapes(const nlohmann::json& one) {
   std::vector<Shape> shapes;
   for (const std::vector<int64_t> extents : one.at("inputs")) shapes.emplace_back(extents);
   return shapes;
 }
 
-// scale * Unit + offset
+// Fills the array with scale * Unit + offset.
 inline void Fill(LayerArray& array, uint64_t stream, float scale, float offset = 0) {
   for (size_t i = 0; i < array.values.size(); ++i) {
     array.values[i] = scale * Unit(stream, i) + offset;

@@ -1,5 +1,5 @@
-// Ten SGD steps of LeNet-5 from the same weights and batches as PyTorch: the same losses, and the
-// same net at the end.
+// Ten SGD steps of LeNet-5 from PyTorch's weights and batches give the same losses and final
+// weights as PyTorch.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ SolverConfig ReadSolver() {
   return config;
 }
 
-// LeNet-5 with the golden weights, trained step by step.
+// Trains LeNet-5 from the golden weights, step by step.
 class GoldenRun {
  public:
   explicit GoldenRun(int threads)
@@ -46,7 +46,7 @@ class GoldenRun {
     net_.Prepare(Mode::kTrain, golden::kBatch);
   }
 
-  // Mean loss before the update.
+  // Returns the mean loss before the update.
   double Step(uint64_t step) {
     FillBatch(step);
     const StepResult result =

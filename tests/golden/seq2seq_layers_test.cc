@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-// The streams of tools/pytorch/seq2seq_layers.py.
+// These are the random streams of tools/pytorch/seq2seq_layers.py.
 enum Stream { kInput = 500, kTokens = 520, kParam = 540, kOutputGradient = 560, kProjection = 580 };
 
 void FillTokens(LayerArray& array, uint64_t stream, uint64_t classes,
@@ -37,7 +37,7 @@ LayerRun Compute(const nlohmann::json& one, int threads) {
   const std::vector<int64_t> classes = one.at("classes"), lengths = one.at("lengths");
   LayerRun run(one.at("type"), one.at("keys"), shapes, classes, {.threads = threads});
   for (size_t k = 0; k < shapes.size(); ++k) {
-    // A decoder's target, its fourth input, is full.
+    // A decoder's target, its fourth input, has no padding.
     const std::vector<int64_t> full(lengths.size(), shapes[k].rank() > 1 ? shapes[k][1] : 0);
     if (classes[k] == 0) golden::Fill(run.inputs[k], kInput + k, 1);
     if (classes[k] > 0) FillTokens(run.inputs[k], kTokens + k, classes[k], k == 3 ? full : lengths);

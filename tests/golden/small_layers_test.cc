@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// The streams of tools/pytorch/small_layers.py.
+// These are the random streams of tools/pytorch/small_layers.py.
 enum Stream { kInput = 600, kTarget = 601, kParam = 640, kOutputGradient = 660 };
 
 void FillTarget(LayerArray& array, uint64_t classes) {
@@ -36,7 +36,7 @@ LayerRun Compute(const nlohmann::json& one, int threads) {
   return run;
 }
 
-// Of |d| / (1 + |what PyTorch has|); how far the worst element is off, and whose it is.
+// The largest error |d| / (1 + |PyTorch's value|) of any element, and the array that has it.
 struct Worst {
   double difference = 0;
   std::string of;

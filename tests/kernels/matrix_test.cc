@@ -1,4 +1,4 @@
-// Views of a matrix: which numbers they show.
+// Tests which elements a view of a matrix shows.
 #include "framework/kernels/cpu/matrix.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TEST_F(MatrixTest, RowsAndColumnsAreParts) {
   EXPECT_EQ(all_.Rows({2, 2}).rows, 0);
 }
 
-// [2, 2, 3] by steps: of both samples the second.
+// A [2, 2, 3] array is read step by step: this view holds the second step of both samples.
 TEST_F(MatrixTest, EveryTakesAStepOfEachSample) {
   EXPECT_THAT(Shown(all_.Every(2, 1, 2)),
               ElementsAre(ElementsAre(3, 4, 5), ElementsAre(9, 10, 11)));

@@ -1,4 +1,5 @@
-// Packed products: right, and each row the same bits in any company.
+// Packed products are right, and a row has the same bits whatever other rows are multiplied with
+// it.
 #include "framework/kernels/cpu/packed_gemm.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ std::vector<float> Numbers(int64_t count, uint64_t stream) {
 
 struct Case {
   int64_t m, n, k;
-  bool transposed;  // B is given as [k, n]
+  bool transposed;  // B is stored as [k, n]
 };
 
 class PackedGemm : public testing::TestWithParam<Case> {
@@ -37,7 +38,7 @@ class PackedGemm : public testing::TestWithParam<Case> {
     return packed;
   }
 
-  // Rows [first, first + rows), by panels [0, split) and [split, all).
+  // Multiplies rows [first, first + rows) in two calls: panels [0, split), then [split, all).
   std::vector<float> Product(Isa isa, int64_t first, int64_t rows, bool add, int64_t split) const {
     const std::vector<float> packed = Packed(isa);
     std::vector<float> c(static_cast<size_t>(rows * n), add ? 2.0f : NAN);
@@ -90,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, PackedGemm,
                                          Case{9, 48, 16, true}, Case{17, 100, 33, true},
                                          Case{7, 145, 600, false}, Case{300, 50, 1030, false}));
 
-// B put together from two matrices, as a layer does that reads [c; e] with weights for [e; c].
+// B is packed from two matrices, as in a layer that reads [c; e] but stores its weights for [e; c].
 TEST(PackedGemmParts, StandBelowEachOther) {
   constexpr int64_t kColumns = 5, kFirst = 3, kSecond = 4, kDepth = kFirst + kSecond;
   const std::vector<float> w = Numbers(kColumns * kDepth, 4), a = Numbers(kDepth, 5);

@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-// Where element (n, c, row, column) lies, from the definition of the formats in tensor.h.
+// Returns the offset of element (n, c, row, column) by the definition of the formats in tensor.h.
 int64_t PlaceOf(const Shape& s, Format format, int64_t n, int64_t c, int64_t pixel) {
   const int64_t pixels = s[2] * s[3];
   switch (format) {

@@ -1,4 +1,4 @@
-// The vectorised functions (vector_math.h), through the loops that use them.
+// Tests the vectorised functions (vector_math.h) through the loops that use them.
 #include "framework/kernels/cpu/loops.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ float TanhOf(Isa isa, float x) {
   return y;
 }
 
-// A GRU that forgets at once (n = 0, state before 1) shows its update gate: the logistic function.
+// With n = 0 and a previous state of 1 a GRU returns its update gate, which is the logistic
+// function.
 float SigmoidOf(Isa isa, float x) {
   float row[4] = {0, x, 0, 0}, state = 0;
   const float from_state[3] = {0, 0, 0}, before = 1;
@@ -51,7 +52,8 @@ TEST(RowLoops, EndsOfTheLineAndNans) {
   }
 }
 
-// No product and sum are contracted, and every lane does the same: equal bits on all sets.
+// No product and sum are fused, and every lane does the same operations, so all instruction sets
+// give the same bits.
 TEST(RowLoops, BitsDoNotDependOnTheInstructionSet) {
   std::vector<float> x(1001);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 100 - 5;

@@ -38,7 +38,7 @@ BUILD = WORK / "build"
 
 # Areas of ctest, the cheap ones first; each is a program <area>_tests unless it stands in PROGRAMS.
 AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "compress", "exchange", "comm", "data", "sim",
-         "faults", "weights", "nn", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
+         "faults", "checkpoint", "nn", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500  # without a mutant
 USUAL_TIMES = 10  # with one: so many times what they take without; a mutant that loops for ever is noticed

@@ -1,4 +1,4 @@
-// What the layer suite's inputs, all between -1 and 1, do not reach: the tails of activations.
+// Tests the tails of activations, which the layer suite's inputs between -1 and 1 do not reach.
 #include <gtest/gtest.h>
 
 #include <cmath>

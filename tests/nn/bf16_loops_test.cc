@@ -1,6 +1,6 @@
-// The bf16 convolution's packing against plain loops over the layouts that bf16_loops.h names: the
-// emulated copy on any machine, and the one for AMX where the CPU has its conversions (it needs no
-// tiles for this).
+// Compares the bf16 convolution's packing with plain loops over the layouts that bf16_loops.h
+// defines. The emulated copy is tested on any machine; the AMX copy where the CPU has bf16
+// conversions (packing needs no tiles).
 #include "layers/convolution/bf16_loops.h"
 
 #include <gtest/gtest.h>
@@ -34,17 +34,17 @@ float OfBits(uint32_t bits) {
 }
 
 double OfBf16(Bf16 value) {
-  // Beyond the largest number lies the next power of two, as far as rounding is concerned.
+  // For rounding, the next value after the largest finite number is the next power of two.
   if ((value & 0x7fff) == 0x7f80) return std::ldexp((value & 0x8000) != 0 ? -1 : 1, 128);
   return OfBits(static_cast<uint32_t>(value) << 16);
 }
 
-// The nearest of the two neighbours; of two equally near ones the even one.
+// Returns the nearest of the two neighbours; a tie goes to the even one.
 Bf16 Nearest(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   const auto below = static_cast<Bf16>(bits >> 16);
-  const uint32_t exponent = bits >> 23 & 0xff;  // by hand: this thread may flush denormals
+  const uint32_t exponent = bits >> 23 & 0xff;  // from bits: this thread may flush denormals
   if (exponent == 0) return below & 0x8000;     // a denormal counts as 0
   if (exponent == 0xff) return (bits & 0x7fffff) == 0 ? below : static_cast<Bf16>(below | 0x40);
   const auto above = static_cast<Bf16>(below + 1);
@@ -54,7 +54,7 @@ Bf16 Nearest(float value) {
   return to_below < to_above ? below : above;
 }
 
-// Random bits are numbers of all sizes, infinities and NaN among them.
+// Random bits give numbers of all magnitudes, infinities and NaN among them.
 std::vector<float> Numbers(int64_t count) {
   const Random random(4, Purpose::kSelfTest);
   std::vector<float> numbers = {0.0f,
@@ -134,7 +134,7 @@ TEST(Bf16Packing, PutsImagesSideBySideForSumsOverThem) {
   }
 }
 
-// 25 taps are a vector of sixteen and a rest.
+// 25 taps make one vector of sixteen and a remainder of nine.
 TEST(Bf16Packing, OrdersWeightsByTap) {
   constexpr int64_t kTaps = 25, kOutputs = 64;
   const Bf16WeightBlock block = {

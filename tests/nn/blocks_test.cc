@@ -1,4 +1,4 @@
-// Blocks of a model file: what they stand for, and what is said of errors.
+// Tests blocks of a model file: the layers that they expand to, and their error messages.
 #include "framework/nn/blocks.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 const std::vector<FieldSpec> kInputs = {{"data", DType::kF32, {1, 28, 28}},
                                         {"label", DType::kI32, {}}};
 
-// Lines 3 to 8 of m.yaml; a test's own text begins at line 9.
+// These are lines 3 to 8 of m.yaml; a test's own text begins at line 9.
 constexpr char kBlocks[] = R"(name: test
 blocks:
   conv_relu:
@@ -32,7 +32,7 @@ Graph ReadBlocks(const std::string& text) {
   return Graph::FromText(kBlocks + text, "m.yaml", kInputs);
 }
 
-// "name(inputs)" of each layer.
+// Returns "name(inputs)" of each layer.
 std::vector<std::string> LayersOf(const Graph& graph) {
   std::vector<std::string> layers;
   for (const GraphLayer& layer : graph.layers()) {

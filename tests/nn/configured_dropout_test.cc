@@ -1,6 +1,6 @@
-// Shipped models with their dropout and teacher forcing, made small, against the reference net in
-// double precision.  (The goldens switch both off: PyTorch has masks of its own.)  The masks that
-// the references take are held against an oracle in random_choices_test.cc.
+// Compares shipped models, made small but with their dropout and teacher forcing, with the
+// reference net in double precision. (The golden tests switch both off, because PyTorch draws other
+// masks.) random_choices_test.cc compares the masks of the references with an oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ void Replace(std::string& text, const std::string& from, const std::string& to) 
   }
 }
 
-// A batch for the graph's inputs, as the net and as the reference want it.
+// A batch for the graph's inputs, in the forms that the net and the reference take.
 struct Fields {
   explicit Fields(const Graph& graph) {
     const Random random(6, Purpose::kSelfTest);
@@ -39,7 +39,7 @@ struct Fields {
       RefTensor& values = reference.emplace_back(RefTensor{shape, {}});
       for (int64_t i = 0; i < shape.count(); ++i, ++next) {
         const bool number = input.dtype == DType::kF32;
-        // Words begin behind <pad>, <sos> and <eos>; labels at 0.
+        // Words are numbered after <pad>, <sos> and <eos>; labels from 0.
         const uint64_t first = input.sample_shape.rank() > 0 ? 4 : 0;
         const double value =
             number ? random.Normal(next)
@@ -72,7 +72,8 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   return std::sqrt(error / norm);
 }
 
-// Gradients by step, each beside the reference's: fp32 is off by a few roundings of the whole.
+// Compares the gradients of each step with the reference's: fp32 differs by a few roundings
+// relative to the whole norm.
 void ExpectStepsOfTheReference(const Graph& graph) {
   const Fields fields(graph);
   std::vector<float> weights = InitialWeights(graph, 3);

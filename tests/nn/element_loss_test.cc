@@ -1,5 +1,5 @@
-// What the layer suite cannot ask of losses that are a mean over elements, and of the normalisations: what
-// they refuse, and logits far from 0.
+// Tests what the layer suite cannot: the errors of normalisations and of losses that are a mean
+// over elements, and logits far from 0.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,8 @@ TEST(Normalisations, RefuseShapesThatTheyCannotCut) {
   EXPECT_THAT(Refusal("lrn", "{}", {{8}}, {0}), HasSubstr("has no channels to normalise"));
 }
 
-// Weights have the shape of the first input; one that differs in length would not fit them.
+// The weights have the shape of the first batch's axis, so a batch with another length would not
+// fit.
 TEST(Normalisations, RefuseAnAxisThatChangesItsLength) {
   LayerRun run("layer_norm", "{axes: 2}", {{2, 5, 4}}, {0});
   const std::vector<Shape> shorter = {{2, 3, 4}};

@@ -1,4 +1,5 @@
-// Frozen layers in a net: a step against the reference in double, what stays, and what is not computed.
+// Tests frozen layers in a net: a step against the reference in double, the values that stay, and
+// the passes that are not computed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Norms with and without a ReLU behind them, of images and vectors, and a value that two layers read.
+// The model has norms with and without a ReLU behind them, of images and vectors, and a value that
+// two layers read.
 constexpr char kNormed[] = R"(
 name: normed
 layers:
@@ -40,7 +42,8 @@ layers:
 )";
 constexpr int64_t kFrozenSamples = 6, kFrozenPixels = 3 * 8 * 8;
 
-// A graph in which these are frozen, with a batch, and arenas in which nothing is what it began as.
+// A graph with the given layers frozen, a batch, and weights and state that differ from their
+// initial values.
 struct FrozenModel {
   explicit FrozenModel(const std::vector<std::string>& frozen, bool sync = false)
       : graph(Graph::FromText(kNormed, "m.yaml",
@@ -60,7 +63,7 @@ struct FrozenModel {
     for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int32_t>(i % 4);
   }
 
-  // Of this many samples of the batch, from the first on.
+  // Returns the first `samples` samples of the batch.
   NetInput Input(int64_t samples = kFrozenSamples) {
     fields = {{images.data(), {samples, 3, 8, 8}}, {labels.data(), {samples}, DType::kI32}};
     NetInput input;
@@ -89,7 +92,8 @@ struct FrozenModel {
   std::vector<float> weights, gradients, state;
 };
 
-// Of each entry by itself; a frozen layer's are `kept`, or zeros, to the bit.
+// Compares each entry by itself. The values of a frozen layer must equal `kept`, or zero without
+// it, to the bit.
 void ExpectEntries(const FrozenModel& model, const ArenaLayout& layout,
                    const std::vector<float>& got, const std::vector<double>& want,
                    const std::vector<float>* kept) {
@@ -135,7 +139,7 @@ TEST_P(FrozenNet, AStepIsTheReferencesAndKeepsWhatIsFrozen) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, FrozenNet, testing::Values(1, 2));
 
-// Through frozen norms; the layer's own suite looks at one alone.
+// The gradients pass through frozen norms; the layer suite tests a single norm only.
 TEST(FrozenLayers, TheReferenceAgreesWithCentralDifferences) {
   const FrozenModel model({"bn*", "fc1"});
   std::vector<double> weights(model.weights.begin(), model.weights.end());
@@ -159,7 +163,7 @@ TEST(FrozenLayers, TheReferenceAgreesWithCentralDifferences) {
   }
 }
 
-// As an evaluation of the same batch sees it.
+// A training step gives the loss that an evaluation of the same batch gives.
 TEST(FrozenLayers, AFrozenNormTrainsAsItIsEvaluated) {
   FrozenModel model({"bn*"});
   Net net(model.graph, {DeviceKind::kCpu, 1, CpuIsa()});
@@ -170,7 +174,7 @@ TEST(FrozenLayers, AFrozenNormTrainsAsItIsEvaluated) {
             net.Evaluate(model.weights.data(), model.state.data(), model.Input()).loss_sum);
 }
 
-// The running statistics serve a batch that has no variance.
+// The running statistics also normalise a batch that has no variance.
 TEST(FrozenLayers, AFrozenNormTrainsOnOneValueOfAChannel) {
   FrozenModel model({"bn*"});
   Net net(model.graph, {DeviceKind::kCpu, 1, CpuIsa()});
@@ -197,7 +201,7 @@ class Announced : public GradientSink {
   std::vector<Range> ranges;
 };
 
-// Nobody computes a gradient that nobody needs; but all are announced, in their order.
+// Gradients that no layer needs are not computed, but all ranges are announced in their order.
 TEST(FrozenLayers, NothingIsComputedBackwardBelowTheFirstLayerThatLearns) {
   FrozenModel model({"conv*", "bn1", "bn2", "fc1"});
   Net net(model.graph, {DeviceKind::kCpu, 1, CpuIsa()});
@@ -247,7 +251,7 @@ TEST(FrozenLayers, AFrozenNormSumsNothingOverTheWorkers) {
   }
 }
 
-// Of several norms that one: the others still need every worker.
+// Only some norms are frozen: the others still need every worker.
 TEST(FrozenLayers, AWorkerWithoutSamplesKeepsWhatIsFrozen) {
   FrozenModel model({"bn1", "bn3"}, /*sync=*/true);
   EXPECT_TRUE(model.graph.syncs_workers());
@@ -274,7 +278,7 @@ TEST(FrozenLayers, AWorkerWithoutSamplesKeepsWhatIsFrozen) {
   }
 }
 
-// A rate of 0 is no freezing: parameters stay (the solver), statistics go on.
+// lr_factor 0 does not freeze a layer: the solver keeps its parameters, but its statistics change.
 TEST(FrozenLayers, ARateOfZeroLeavesTheStatisticsMoving) {
   std::string text = kNormed;
   text.replace(text.find("{name: bn1, type: batch_norm"), 28,

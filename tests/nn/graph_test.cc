@@ -27,7 +27,7 @@ std::string ErrorOf(const std::string& layers) {
       [&] { Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages); });
 }
 
-// papers/models: 61,706 and 431,080 parameters.
+// The numbers 61,706 and 431,080 are from papers/models.
 TEST(Graph, LeNetHasThePublishedNumberOfParameters) {
   EXPECT_EQ(ModelOfConfigs("lenet5").weights().size(), 61'706);
   EXPECT_EQ(ModelOfConfigs("lenet5_caffe").weights().size(), 431'080);
@@ -53,7 +53,7 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   ASSERT_EQ(own.inputs().size(), 2u);
   EXPECT_EQ(own.inputs()[0].dtype, DType::kI32);
   EXPECT_EQ(own.weights().size(), 9 * 2);
-  // A data set knows better.
+  // The data set's shape and classes replace those of the model file.
   EXPECT_EQ(Graph::FromText(model, "m.yaml", {{"words", DType::kI32, {6}, 7}}).weights().size(),
             7 * 2);
   try {
@@ -65,7 +65,7 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   }
 }
 
-// What is wrong with a layer is told once; nobody goes on with it each time that it is read.
+// A faulty layer is reported once; its readers give no further errors.
 TEST(Graph, ALayerWithAErrorIsNotSetUp) {
   const auto errors = [](const std::string& layers) -> std::string {
     try {
@@ -85,7 +85,7 @@ TEST(Graph, ALayerWithAErrorIsNotSetUp) {
               AllOf(HasSubstr("eltwise takes 2 inputs or more, not 1"), HasSubstr("1 error;")));
 }
 
-// A model whose last layer has been forgotten is refused before there is any data.
+// A model that lacks its last layer is refused before any data is loaded.
 TEST(Graph, FewerScoresThanClassesAreRefused) {
   const std::string model =
       "name: m\nlayers:\n  - {name: f, type: inner_product, input: data, outputs: 10}\n"
@@ -163,8 +163,9 @@ TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {
   }
 }
 
-// conv1 computes no gradient of the images: 2 x 156 x 28 x 28 (less the bias) forward and once more
-// for its weights; conv2 twice more.
+// conv1 computes no gradient of the images: it takes 2 x 150 x 28 x 28 operations per output
+// channel set forward (without the bias) and as many for its weights. conv2's backward pass takes
+// twice its forward pass.
 TEST(Graph, CostsCountWhatIsComputed) {
   const Graph graph = ModelOfConfigs("lenet5");
   const Cost conv1 = graph.layers()[0].cost;
@@ -232,7 +233,7 @@ TEST(Graph, DescribeNamesEveryLayer) {
                     HasSubstr("loss softmax_cross_entropy(fc3, label) -> []")));
 }
 
-// An error is told once, where it is, and the others beside it.
+// An error is reported once, at its place, together with the other errors.
 TEST(Graph, NoErrorFollowsFromAnotherOne) {
   EXPECT_THAT(ErrorOf("  - {name: a, type: convolutoin, outputs: 3}\n"
                       "  - {name: b, type: relu, input: a}\n"
@@ -291,7 +292,7 @@ TEST(Graph, ALayerThatTrainingHasNoUseForIsNamed) {
   EXPECT_EQ(TrainableOf("  - {name: f, type: inner_product, outputs: 10}\n"
                         "  - {name: right, type: accuracy, input: [f, label]}\n"),
             "m.yaml:4:5: model 'test' has no loss layer");
-  // A measure of what has nothing to learn harms nobody.
+  // A metric that reaches no parameters does no harm.
   EXPECT_EQ(TrainableOf(std::string(kLayers) +
                         "  - {name: b, type: flatten, input: data}\n"
                         "  - {name: by_pixel, type: accuracy, input: [b, label]}\n"),

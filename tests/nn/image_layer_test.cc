@@ -1,4 +1,4 @@
-// Convolution and pooling beyond the suite: messages, which kernel is taken, edge values.
+// Tests convolution and pooling beyond the suite: messages, the choice of kernels, and edge values.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -106,7 +106,7 @@ TEST(ImageLayer, AdaptivePoolingHasNoWindowOfItsOwn) {
             "an input of shape [4, 10] is no image; it takes [N, C, H, W]");
 }
 
-// What no machine holds is told of as a shape, without arithmetic that overflows.
+// Tensors too large for any machine still have shapes, computed without overflow.
 TEST(ImageLayer, LargestNumbersHaveShapes) {
   constexpr int64_t kMost = 2147483647;
   const Shape inputs[] = {{1, kMost, kMost, kMost}};
@@ -195,7 +195,7 @@ TEST(ImageLayer, ConvolutionKernelIsChosenByChannelsNotByBatch) {
   }
 }
 
-// One 2x2 window of one sample and channel; lanes beyond it (channels, for channels_last) hold
+// One 2x2 window of one sample and channel. The other lanes (channels, for channels_last) hold
 // 1000.
 struct PoolResult {
   float y;

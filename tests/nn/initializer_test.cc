@@ -38,7 +38,7 @@ Moments MomentsOf(const std::vector<float>& values) {
   return m;
 }
 
-// 60000 draws: the mean is within 5 standard errors, the deviation within 2 percent.
+// With 60000 draws the mean is within 5 standard errors and the deviation within 2 percent.
 void ExpectMoments(const Moments& m, double deviation) {
   EXPECT_NEAR(m.mean, 0, 5 * deviation / std::sqrt(6e4));
   EXPECT_NEAR(m.deviation, deviation, 0.02 * deviation);

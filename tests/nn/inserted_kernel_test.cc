@@ -1,4 +1,4 @@
-// What a program needs of a device, and what it says where that is missing.
+// Tests which inserted kernels a net needs from a device, and the errors if one is missing.
 #include "framework/nn/kernel.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ std::vector<Tensor> Views(std::vector<std::vector<float>>& values) {
   return views;
 }
 
-// Runs an inserted kernel of the CPU on `inputs`, which changes `outputs`.
+// Runs an inserted CPU kernel on `inputs`, which changes `outputs`.
 void Insert(const std::string& name, std::vector<std::vector<float>> inputs,
             const std::vector<Tensor>& outputs) {
   const std::vector<Tensor> views = Views(inputs);
@@ -39,7 +39,7 @@ TEST(InsertedKernels, AddLeavesOutWhatNobodyWants) {
   EXPECT_THAT(sums, ElementsAre(ElementsAre(1, 2), ElementsAre(33, 44)));
 }
 
-// In float the ones would be lost beside 2^24; in another order the first two would cancel.
+// In float the ones would be lost beside 2^24, and 1e30 and -1e30 cancel only in this order.
 TEST(InsertedKernels, SumAddsInDoubleInTheOrderOfInputs) {
   double sum = -1;
   Insert("sum", {{16777216, 1}, {1, 1}}, {{&sum, {1}, DType::kF64}});
@@ -80,7 +80,7 @@ TEST(Net, SaysWhichLayerADeviceCannotRun) {
             "layer 'fc' (inner_product): no kernel runs it on device 'cuda'");
 }
 
-// The zeros of a share without samples are the device's to write as well.
+// The device must also write the zero gradients of a share without samples.
 TEST(Net, ADeviceThatCannotWriteZerosIsNamed) {
   const Graph graph =
       Graph::FromText(kModel, "m.yaml", {{"data", DType::kF32, {4}}, {"label", DType::kI32, {}}});
@@ -91,7 +91,7 @@ TEST(Net, ADeviceThatCannotWriteZerosIsNamed) {
             "model 'm': device 'cuda' has no kernel 'zero'");
 }
 
-// Kernels of one device do not stand in for another's.
+// A kernel of one device is not offered for another device.
 TEST(KernelRegistry, KeepsDevicesApart) {
   EXPECT_FALSE(KernelRegistry::Of("relu", DeviceKind::kCpu).empty());
   EXPECT_TRUE(KernelRegistry::Of("relu", DeviceKind::kCuda).empty());

@@ -329,7 +329,7 @@ INSTANTIATE_TEST_SUITE_P(Layers, LayerBatches, testing::ValuesIn(CasesWhere([](a
 // Every type has a small case for what is left out of large ones.
 TEST(LayerRegistryTest, EveryLayerHasASmallCase) {
   for (const auto& [type, entry] : LayerRegistry::All()) {
-    const auto cases = CasesWhere([&](auto& c) {
+    const auto cases = CasesWhere([&type = type](auto& c) {
       const CaseSetup setup(c.type, c.layer_case, kWholeBatch);
       return c.type == type && c.layer_case.central_differences &&
              setup.layer().CostOf(setup.input_shapes()).forward_flops <= 1e8;

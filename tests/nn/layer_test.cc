@@ -1,4 +1,4 @@
-// What single layers promise beyond the suite: messages, edge values, statistics.
+// Tests single layers beyond the suite: messages, edge values and statistics.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inpu
   return WhatOf<ShapeError>([&] { Make(type, yaml)->InferShapes(inputs); });
 }
 
-// Scores and labels through a kernel that has a result per sample.
+// Runs scores and labels through a kernel that has one result per sample.
 std::vector<float> ForwardScores(const std::string& type, std::vector<float> scores,
                                  std::vector<int32_t> labels, const std::string& yaml = "{}") {
   const auto layer = Make(type, yaml);
@@ -72,7 +72,7 @@ TEST(SoftmaxCrossEntropy, HugeLogitsDoNotOverflow) {
   EXPECT_THAT(loss, ElementsAre(0, 100));
 }
 
-// torch.nn.functional.cross_entropy(reduction='none') in double.
+// The numbers are those of torch.nn.functional.cross_entropy(reduction='none') in double.
 TEST(SoftmaxCrossEntropy, SmoothingAndIgnoredLabelsFollowPyTorch) {
   const std::vector<float> loss =
       ForwardScores("softmax_cross_entropy",

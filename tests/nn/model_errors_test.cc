@@ -1,4 +1,5 @@
-// A model's errors: each told once, none that follows from another one, none lost.
+// Tests a model's errors: each is reported once, none is the consequence of another, and none is
+// lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ std::string OfLayers(const std::string& layers) {
   return ErrorsOf("name: test\nlayers:\n" + layers);
 }
 
-// The rest of a model whose layer `a` is written by the test, in line 3.
+// The remaining layers of a model; the test writes the layer `a` in line 3.
 constexpr char kRest[] =
     "  - {name: b, type: convolution, input: a, outputs: 8, kernel: 5}\n"
     "  - {name: c, type: eltwise, input: [b, a]}\n"
@@ -69,7 +70,7 @@ TEST(ModelErrors, OfTwoBothAreTold) {
   }
 }
 
-// One layer without a name excuses one name that nobody knows.
+// A layer without a name explains one unknown name only.
 TEST(ModelErrors, ALayerWithoutANameIsOneName) {
   EXPECT_THAT(OfLayers("  - {nmae: a, type: relu}\n"
                        "  - {name: b, type: relu, input: a}\n"
@@ -78,7 +79,7 @@ TEST(ModelErrors, ALayerWithoutANameIsOneName) {
                     HasSubstr("2 errors;")));
 }
 
-// Which is a name that nobody knows: one that is like a known one is an error of its own.
+// The unknown name must not resemble a known one: otherwise it is an error of its own.
 TEST(ModelErrors, ALayerWithoutANameExcusesNoMisspeltName) {
   for (const char* name : {"dtaa", "dat", "datta", "dada"}) {
     EXPECT_THAT(
@@ -89,7 +90,7 @@ TEST(ModelErrors, ALayerWithoutANameExcusesNoMisspeltName) {
   }
 }
 
-// Names that are meant to differ are as near to each other as misspelt ones.
+// Names of different layers may be as similar as misspelt ones.
 TEST(ModelErrors, ALayerWithoutANameMayHaveHadTheNextNumber) {
   EXPECT_THAT(OfLayers("  - {name: conv1, type: relu}\n"
                        "  - {nmae: conv2, type: relu}\n"
@@ -133,7 +134,8 @@ TEST(ModelErrors, AMisspeltListOfLayersIsReadAllTheSame) {
               AllOf(HasSubstr("must be a list"), HasSubstr("1 error;")));
 }
 
-// Lines 3 to 11; `body` is used twice, and its layers are in lines 6 to 8.
+// Returns a model in which the line that begins with `line` is replaced by `text`. Block `body` is
+// in lines 3 to 8, used twice; its layers are in lines 6 to 8.
 std::string WithBlocks(const std::string& line, const std::string& text) {
   std::vector<std::string> lines = {
       "name: m",
@@ -160,7 +162,7 @@ std::string WithBlocks(const std::string& line, const std::string& text) {
 }
 
 struct BlockError {
-  std::string line, text;  // instead of the line that begins so
+  std::string line, text;  // replaces the line that begins with `line`
   std::string at, what;
 };
 
@@ -231,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
         BlockError{"  - {name: both", "  - {name: both, type: eltwise, input: [one, too]}", "12",
                    "no earlier layer or input is called 'too'"}));
 
-// As ResNet's shortcut.0 and shortcut.1; and layers in the use of another block.
+// ResNet has such names, shortcut.0 and shortcut.1. A block may also use another block's layers.
 TEST(ModelErrors, NamesInABlockMayHaveDots) {
   std::string model = WithBlocks("", "");
   const std::string block =
@@ -248,7 +250,7 @@ TEST(ModelErrors, NamesInABlockMayHaveDots) {
                                      HasSubstr("did you mean 'way.0'"), HasSubstr("1 error;")));
 }
 
-// The keys of a model and of a layer do not go by its name.
+// A wrong name does not stop the check of the other keys of a model or layer.
 TEST(ModelErrors, AWrongNameHidesNoUnknownKey) {
   EXPECT_THAT(ErrorsOf("name: -1\nsampel: [4]\nlayers: [{name: -1, type: relu, slope: 1}]\n"),
               AllOf(HasSubstr("m.yaml:1:7:"), HasSubstr("'sampel'"), HasSubstr("m.yaml:3:17:"),
@@ -277,7 +279,7 @@ TEST(ModelErrors, AnArgumentThatStandsForSeveralKeysIsToldOnce) {
               AllOf(HasSubstr("m.yaml:8:30: argument 'n', "), HasSubstr("1 error;")));
 }
 
-// Labels of a table of measured values: known before there is a net.
+// The labels of a table of measured values are known to be numbers before there is a net.
 TEST(ModelErrors, NumbersAreNoClasses) {
   const std::vector<FieldSpec> numbers = {{"data", DType::kF32, {4}}, {"label", DType::kF32, {}}};
   const std::string model =
@@ -295,7 +297,7 @@ TEST(ModelErrors, NumbersAreNoClasses) {
             HasSubstr("2 errors;")));
 }
 
-// The loss is the right one; its inputs have changed places.
+// The loss is right, but its inputs are in the wrong order.
 TEST(ModelErrors, ScoresComeBeforeLabels) {
   EXPECT_THAT(OfLayers("  - {name: fc, type: inner_product, outputs: 10}\n"
                        "  - {name: loss, type: softmax_cross_entropy, input: [label, fc]}\n"),
@@ -316,7 +318,7 @@ TEST(ModelErrors, ClassesAreNoNumbers) {
                 "numbers\n    put an embedding layer before it\n"));
 }
 
-// Nothing makes classes of images, and embedding is there already.
+// The message has no hint: no layer makes classes of images, and the layer is an embedding already.
 TEST(ModelErrors, ImagesAreNoTokens) {
   EXPECT_THAT(OfLayers("  - {name: a, type: embedding, outputs: 8}\n"),
               AllOf(HasSubstr("layer 'a' (embedding): input 'data' holds numbers; embedding takes "

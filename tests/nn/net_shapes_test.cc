@@ -1,4 +1,4 @@
-// One graph, inputs of several shapes: each gives what a graph of that shape gives.
+// One net takes inputs of several shapes: each gives the result of a graph for that shape.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Its parameters do not depend on the size of the image.
+// The parameters do not depend on the size of the image.
 constexpr char kSmallModel[] = R"(
 name: any_size
 layers:
@@ -49,7 +49,7 @@ std::vector<float> WeightsFor(const Graph& graph) {
   return weights;
 }
 
-// The loss, then the gradients.
+// Returns the loss followed by the gradients.
 std::vector<double> GradientsOf(Net& net, const NetInput& input) {
   const std::vector<float> weights = WeightsFor(net.graph());
   std::vector<float> gradients(weights.size());
@@ -103,7 +103,7 @@ TEST(NetShapes, ShapesThatWereSeenAllocateNothing) {
   const auto step = [&](Images& images) {
     net.Step(weights.data(), gradients.data(), nullptr, images.input, nullptr);
   };
-  // Libraries make room of their own when they are first called, some of it on the second call.
+  // Libraries allocate on their first calls, some of them on the second.
   for (Images* images : {&large, &small, &large, &small}) step(*images);
   const size_t before = mallinfo2().uordblks;
   for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,5 @@
-// The compiled net against itself: fusion, formats, batch sizes and memory reuse change no result.
+// Compares compiled nets with each other: fusion, formats, batch sizes and memory reuse change no
+// result.
 #include "framework/nn/net.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ layers:
   - {name: accuracy, type: accuracy, input: [fc2, label]}
 )";
 
-// A value with three readers, so that gradients are added.
+// One value has three readers, so that gradients are added.
 constexpr char kForked[] = R"(
 name: forked
 layers:
@@ -64,7 +65,7 @@ struct Data {
               {labels.data(), {samples}, DType::kI32, Format::kPlain}};
   }
 
-  // Rows [first, first + samples) of a global batch.
+  // Returns rows [first, first + samples) of a global batch.
   NetInput Rows(int64_t first, int64_t samples) {
     const int64_t all = static_cast<int64_t>(labels.size());
     rows = fields;
@@ -225,7 +226,7 @@ TEST(Net, AGradientIsReadyWhenTheDeviceSaysSo) {
   EXPECT_THAT(of_zeros.done, ElementsAre(false, false, false));
 }
 
-// Waits for each range, and for no more than that.
+// Waits for each range when it is announced, and reads only that range.
 class Taker : public GradientSink {
  public:
   explicit Taker(const std::vector<float>& gradients) : gradients_(gradients) {}
@@ -258,7 +259,7 @@ TEST(Net, AGradientIsInTheCallersMemoryOnceItsEventIsPast) {
   }
 }
 
-// A net on a device, and what was copied since it was asked last.
+// A device with a lazy queue, and the bytes copied since the last call.
 struct Lazy {
   Lazy() { device.queue = queue; }
   size_t Uploaded() { return queue->uploaded - std::exchange(up, queue->uploaded); }
@@ -339,7 +340,8 @@ TEST(Net, OnTheCpuAnAnnouncedGradientIsThere) {
   EXPECT_THAT(recorder.done, ElementsAre(true, true, true));
 }
 
-// In one part or in several: the same scores, so the same are right as in an evaluation.
+// A step in one part or in several counts as many right answers as an evaluation, because the
+// scores are the same.
 TEST(Net, AStepCountsWhatIsRight) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
   Net net(graph, Cpu());
@@ -393,7 +395,7 @@ TEST(Net, ALayerThatReachesNoLossIsAError) {
   }
 }
 
-// The first layer has no backward pass, but its kernel still saves what one would read.
+// The first layer has no backward pass, but its kernel still saves the data for one.
 TEST(Net, AModelMayBeginWithPooling) {
   const Graph graph = Graph::FromText(
       "name: m\nlayers:\n  - {name: pool, type: pooling, method: max, kernel: 2}\n"

@@ -1,4 +1,4 @@
-// Nets whose targets are numbers: fields of fp32, as tables and arrays have them.
+// Tests nets whose targets are numbers: fp32 fields, as tables and arrays have them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ using ::testing::Pointwise;
 
 constexpr int64_t kSamples = 24, kFeatures = 3;
 
-// Targets that a line through the features meets exactly: weights and bias of `kTruth`, an output each.
+// The targets are exact linear functions of the features: `kTruth` has the weights and the bias of
+// each output.
 const std::vector<float> kTruth[] = {{0.5f, -1.25f, 2.0f, 0.75f}, {-0.25f, 1.5f, 0.125f, -1.0f}};
 
 class Table {
@@ -56,7 +57,7 @@ Graph Model(const std::string& layers, const Shape& target) {
                          {{"data", DType::kF32, {kFeatures}}, {"label", DType::kF32, target}});
 }
 
-// What plain gradient descent arrives at, as {weights, bias} of each output.
+// Returns the result of plain gradient descent, as {weights, bias} of each output.
 std::vector<std::vector<float>> Fitted(const Graph& graph, const Table& table, int64_t outputs) {
   Net net(graph, {DeviceKind::kCpu, 1, CpuIsa()});
   std::vector<float> weights(static_cast<size_t>(graph.weights().size())), gradients = weights;

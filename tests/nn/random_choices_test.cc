@@ -1,5 +1,6 @@
-// Dropout, the decoder's dropout and teacher forcing against counted_random.h, which derives the
-// masks and coins without the product's code: by seed, layer, step and place in the global batch.
+// Compares dropout, the decoder's dropout and teacher forcing with counted_random.h, which derives
+// the masks and coins without the product's code, from seed, layer, step and position in the global
+// batch.
 #include <gtest/gtest.h>
 
 #include "framework/device/cpu/threads.h"
@@ -39,7 +40,8 @@ TEST(RandomChoices, AreThoseOfTheOracle) {
   }
 }
 
-// A layer's mask, from one training step of a net whose loss sees every element of it.
+// A training step of this net shows the dropout layer's mask, because the loss depends on every
+// element.
 constexpr int64_t kDrawn = 6, kElements = 37;
 constexpr char kDropping[] = R"(
 name: dropping
@@ -51,8 +53,8 @@ layers:
 )";
 constexpr uint64_t kDropLayer = 1;
 
-// dropped[i] of the only sample of this batch: with all inputs 1, the gradient of a weight of the
-// last layer is 0 where its element was dropped.
+// Returns dropped[i] for the only sample of the batch: with all inputs 1, the gradient of the last
+// layer's weight i is 0 if element i was dropped.
 std::vector<bool> DroppedElements(uint64_t seed, uint64_t step, int64_t position) {
   const Graph graph = Graph::FromText(kDropping, "m.yaml",
                                       {{"data", DType::kF32, {1}}, {"label", DType::kI32, {}}});
@@ -95,16 +97,16 @@ TEST(RandomChoices, ANetDropsByTheOraclesMask) {
   }
 }
 
-// Every token of the targets stands in one place only, so the gradient of its vector tells whether
-// that place was taught and which elements were dropped there.  The decoder's own choice is always
-// the last token.
+// Each token of the targets occurs in one place only. So the gradient of its embedding shows
+// whether teacher forcing chose that place, and which elements were dropped there. The decoder's
+// own choice is always the last token.
 constexpr int64_t kTaught = 5, kEmbedding = 9, kVocabulary = 40, kSourceLength = 3;
 constexpr uint64_t kDecoderLayer = 5;
 
-// used[n][t][i]: element i of the vector of target's token t reached the loss.
+// used[n][t][i]: element i of the embedding of target n's token t reached the loss.
 using Used = std::vector<std::vector<std::vector<bool>>>;
 
-// One step of samples [first, first + count) of the batch.
+// Runs one step of samples [first, first + count) of the batch.
 Used UsedElements(const std::string& keys, uint64_t seed, uint64_t step, int64_t first,
                   int64_t count, int threads) {
   ApplyThreadBudget(threads);
@@ -191,7 +193,7 @@ TEST(RandomChoices, ADecoderDropsByTheOraclesMask) {
   }
 }
 
-// A share, or a micro-batch, of the batch: the same choices in the same places.
+// A worker's share or a micro-batch of the batch gets the same choices in the same places.
 TEST(RandomChoices, PartsOfABatchAndThreadsChooseAlike) {
   const std::string keys = "dropout: 0.375, teacher_forcing: 0.5";
   const Used whole = UsedElements(keys, 1, 9, 0, kDrawn, 1);

@@ -1,4 +1,4 @@
-// A whole net in double, from the references of its layers: the measure for a compiled one.
+// A whole net in double, made of its layers' references. Compiled nets are compared with it.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace dtrain {
 
 struct ReferenceResult {
   double loss_sum = 0;
-  std::vector<double> gradients;   // as Graph::weights(); training only
-  std::vector<double> next_state;  // as Graph::state()
+  std::vector<double> gradients;   // in the order of Graph::weights(); training only
+  std::vector<double> next_state;  // in the order of Graph::state()
 };
 
-// What its random numbers are keyed by, beside the places of layers and samples.
+// The keys of the net's random numbers, apart from the indices of layers and samples.
 struct ReferenceKeys {
   uint64_t seed = 0, step = 0;
 };
@@ -29,7 +29,8 @@ inline std::vector<float> InitialWeights(const Graph& graph, uint64_t seed) {
   return weights;
 }
 
-// `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 / samples.
+// Runs one step. `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 /
+// samples.
 ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
                               const std::vector<double>& state,
                               const std::vector<RefTensor>& inputs, const ReferenceKeys& keys = {});

@@ -1,4 +1,5 @@
-// Nets with branches and batch normalisation: against a whole net in double, and trained.
+// Tests nets with branches and batch normalisation: compares them with a whole net in double, and
+// trains them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +15,8 @@
 namespace dtrain {
 namespace {
 
-// The blocks of configs/models/resnet18.yaml, with few and with sixteen channels, so that kernels
-// and formats mix.
+// The model has the blocks of configs/models/resnet18.yaml, with few and with sixteen channels, so
+// that kernels and formats mix.
 constexpr char kResidual[] = R"(
 name: residual
 blocks:
@@ -51,7 +52,8 @@ layers:
   - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
 )";
 
-// Groups, dilation, sides apart, products and maxima of branches: ReLUs go into them and behind pooling.
+// The model has groups, dilation, different sides, and products and maxima of branches, which ReLUs
+// are fused into; one ReLU is behind pooling.
 constexpr char kSeparable[] = R"(
 name: separable
 layers:
@@ -100,7 +102,7 @@ std::vector<double> Widen(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-// A graph with weights, state and room for gradients.
+// A graph with weights, state and space for gradients.
 struct ResidualModel {
   explicit ResidualModel(Graph g)
       : graph(std::move(g)),
@@ -111,7 +113,8 @@ struct ResidualModel {
     graph.InitializeState(state.data());
   }
 
-  // Batch norm's weights and running statistics start at constants, which hide errors.
+  // Changes the weights and running statistics of batch norm, whose constant initial values hide
+  // errors.
   void Disturb() {
     const Random random(13, Purpose::kSelfTest);
     for (size_t i = 0; i < weights.size(); ++i) weights[i] += 0.05f * random.Normal(i);
@@ -166,7 +169,8 @@ TEST_P(BranchedNet, TheReferenceAgreesWithCentralDifferences) {
   }
 }
 
-// Layer by layer from the input on, and each alone: the others learn as the reference does.
+// Freezes the layers from the input on, one more each time, and each layer alone. The other layers
+// get the reference's gradients.
 TEST_P(BranchedNet, FrozenLayersLeaveTheGradientsOfTheOthers) {
   std::vector<std::vector<std::string>> sets;
   const ResidualModel all = Residual(GetParam());
@@ -178,7 +182,7 @@ TEST_P(BranchedNet, FrozenLayersLeaveTheGradientsOfTheOthers) {
     sets.push_back(below);
     sets.push_back({layer.name});
   }
-  sets.resize(sets.size() - 2);  // all are frozen in the last but one
+  sets.resize(sets.size() - 2);  // the last but one set would freeze all layers
   Batch batch(5, kSmall, 4);
   for (const std::vector<std::string>& frozen : sets) {
     SCOPED_TRACE(testing::PrintToString(frozen));
@@ -307,13 +311,13 @@ TEST(ResidualNet, TrainingOnOneValueOfAChannelIsRefused) {
   }
 }
 
-// A narrow net takes longer steps.
+// A narrow net needs a larger learning rate.
 struct Shipped {
   const char* name;
   float rate;
 };
 
-// A few images, memorised.
+// Trains on two random images until they are memorised.
 class ShippedModel : public testing::TestWithParam<Shipped> {};
 
 TEST_P(ShippedModel, LearnsRandomImages) {

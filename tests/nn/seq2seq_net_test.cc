@@ -1,5 +1,5 @@
-// A small translation model, whole: gradients that meet in the encoder's outputs, lengths that
-// vary, sentences that are padded.
+// Tests a small translation model as a whole: gradients that meet in the encoder's outputs, and
+// padded sentences of different lengths.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ Graph Model() {
                   .decoder = "embedding: 4, teacher_forcing: 1"});
 }
 
-// Sentences of 2 to their row's length words; labels are the target shifted by one.
+// Source and target sentences of different lengths; labels are the target shifted by one.
 struct Pairs {
   Pairs(int64_t samples, int64_t source_steps, int64_t target_steps)
       : source(samples * source_steps), target(samples * target_steps), label(target.size()) {
@@ -70,7 +70,8 @@ RefTensor AsReference(const Tensor& tensor) {
   return reference;
 }
 
-// Whatever lies below: kernels compute the gradients of some of their inputs alone.
+// Whatever layers are frozen, the other gradients stay the same, though kernels then compute
+// gradients of some inputs only.
 TEST(Seq2SeqNet, WithFrozenLayersTheOthersHaveTheSameGradients) {
   const auto step = [](const Graph& graph) {
     const std::vector<float> weights = InitialWeights(graph, 3);
@@ -103,7 +104,7 @@ TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
   const Graph graph = Model();
   const std::vector<float> weights = InitialWeights(graph, 3);
   Pairs pairs(7, 5, 6);
-  pairs.input.global_terms = pairs.input.samples;  // what the reference divides by
+  pairs.input.global_terms = pairs.input.samples;  // the reference's divisor
   std::vector<RefTensor> inputs;
   for (const Tensor& field : pairs.fields) inputs.push_back(AsReference(field));
   const ReferenceResult want =
@@ -124,7 +125,8 @@ TEST(Seq2SeqNet, GradientsAreThoseOfTheReference) {
   }
 }
 
-// Longer rows, the same sentences: the same step, to rounding; the loss to the bit.
+// The same sentences in longer rows give the same gradients to rounding, and the same loss to the
+// bit.
 TEST(Seq2SeqNet, MorePaddingChangesNothing) {
   const Graph graph = Model();
   const std::vector<float> weights = InitialWeights(graph, 3);
@@ -153,7 +155,7 @@ TEST(Seq2SeqNet, MorePaddingChangesNothing) {
   for (size_t i = 0; i < wider.size(); ++i) EXPECT_NEAR(wider[i], gradients[i], 1e-6);
 }
 
-// Teaches it one batch by heart.
+// The model learns one batch by heart.
 TEST(Seq2SeqNet, LearnsAFewSentences) {
   const Graph graph = Model();
   std::vector<float> weights = InitialWeights(graph, 3);

@@ -1,5 +1,5 @@
-// What the layer suite cannot ask of layers that read sentences: padding that changes nothing,
-// searches that agree with the forward pass, bits that repeat, messages.
+// Tests what the layer suite cannot for layers that read sentences: padding changes nothing,
+// searches agree with the forward pass, bits repeat, and error messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class RecurrentPadding : public testing::TestWithParam<std::string> {};
 
-// A sentence alone, without padding, has the bits that it has between longer ones.
+// A sentence gives the same bits alone, without padding, as between longer ones.
 TEST_P(RecurrentPadding, ChangesNothing) {
   const std::string keys = "{hidden: 6, layers: 2, bidirectional: true}";
   const std::vector<int64_t> lengths = {5, 2, 7};
@@ -66,7 +66,7 @@ TEST(AttentionDecoder, StepsRepeatToTheBitOnTwoThreads) {
   }
 }
 
-// Greedy search says what the forward pass, fed its own words, says.
+// Greedy search gives the scores of the forward pass that reads its own words.
 TEST(AttentionDecoder, GreedySearchIsTheForwardPass) {
   Decoding decoding(4, 6, {.mode = Mode::kEvaluate});
   decoding.run.Forward();
@@ -94,7 +94,7 @@ TEST(AttentionDecoder, GreedySearchIsTheForwardPass) {
   }
 }
 
-// Rows that branch, change places and end have the bits that they have alone.
+// Rows that branch, change places and end give the same bits as alone.
 TEST(AttentionDecoder, HypothesesAreIndependent) {
   Decoding decoding(4, 1, {.mode = Mode::kEvaluate});
   StepDecoder& search = *decoding.run.kernel().step_decoder();
@@ -106,7 +106,7 @@ TEST(AttentionDecoder, HypothesesAreIndependent) {
   step({2, 0, 1, 2}, {2, 2, 2, 3}, scores.data());
   step({3, 1, 3, 0}, {9, 8, 7, 6}, scores.data());  // sentence 1 has ended
   step({2, 0}, {5, 4}, scores.data());
-  // Row 1 came this way:
+  // Row 1's path alone:
   search.Start(decoding.run.Args());
   step({2}, {3}, alone.data());
   step({0}, {9}, alone.data());

@@ -1,5 +1,5 @@
-// Batch normalisation over all workers: several nets that sum their statistics, each in a thread,
-// against one net that has the whole batch.
+// Compares batch normalisation over all workers - several nets that sum their statistics, each in a
+// thread - with one net that has the whole batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ constexpr int64_t kSharedSamples = 11;
 const std::vector<FieldSpec> kSharedImages = {{"data", DType::kF32, {3, 8, 8}},
                                               {"label", DType::kI32, {}}};
 
-// Norms with and without a ReLU behind them, on images (whatever format the net takes) and vectors.
+// The model has norms with and without a ReLU behind them, on images (in any format that the net
+// chooses) and on vectors.
 constexpr char kSharedModel[] = R"(
 name: small
 layers:
@@ -83,7 +84,7 @@ void ExpectClose(const std::vector<float>& got, const std::vector<float>& want) 
   }
 }
 
-// Shares of these sizes together do what the whole batch does.
+// Expects shares of these sizes together to give the results of the whole batch.
 void ExpectAsWhole(const std::vector<int64_t>& shares, int threads = 1) {
   Graph graph = Graph::FromText(kSharedModel, "m.yaml", kSharedImages);
   SharedBatch data;
@@ -118,7 +119,7 @@ void ExpectAsWhole(const std::vector<int64_t>& shares, int threads = 1) {
   }
   EXPECT_NEAR(loss, alone.loss, 1e-4);
   ExpectClose(gradients, alone.gradients);
-  // Sums in double: rounded to float they are the same however the batch is divided.
+  // The sums are in double, so rounded to float they do not depend on the division of the batch.
   EXPECT_EQ(results[0].state, alone.state);
 }
 
@@ -133,7 +134,7 @@ TEST(SyncBatchNorm, AWorkerWithoutSamplesTakesPart) {
   ExpectAsWhole({0, 11});
 }
 
-// The last micro-batch of a short batch.
+// The last micro-batch of a short batch may be empty on all workers.
 TEST(SyncBatchNorm, APartThatIsEmptyEverywhereLeavesTheStatistics) {
   Graph graph = Graph::FromText(kSharedModel, "m.yaml", kSharedImages);
   graph.SyncWorkers();

@@ -1,4 +1,4 @@
-// Saved weights as ONNX files: what a reader of the file finds in it, read back by the ONNX library.
+// Exports saved weights as ONNX files and reads them back with the ONNX library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "framework/data/images/image_set.h"
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/nn/graph.h"
+#include "framework/onnx/export/onnx_export.h"
 #include "framework/onnx/file/onnx_file.h"
-#include "framework/runtime/export/onnx_export.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {
@@ -29,7 +29,7 @@ constexpr const char* kModel =
     "  - {name: fc, type: inner_product, outputs: 3}\n"
     "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n";
 
-// As a checkpoint has it, its tensors in another order than the model's.
+// Holds a model as a checkpoint does; its tensors are in another order than the model's.
 StoredWeights SmallModel() {
   StoredWeights stored;
   stored.info.model = "small";

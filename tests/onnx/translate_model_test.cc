@@ -1,5 +1,6 @@
-// What models become in ONNX: every layer's cases and every shipped model are taken by the ONNX library's checker
-// and its strict derivation of shapes (OnnxBytes), read back, and looked at.  tools/onnx/compare.py runs them.
+// Translates every layer's cases and every shipped model to ONNX. The ONNX library checks each
+// model and infers its shapes strictly (OnnxBytes), then the tests read it back.
+// tools/onnx/compare.py runs the models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,14 +23,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A layer that ONNX knows nothing of.
+// A layer that has no ONNX counterpart.
 class Unspeakable : public Layer {
  public:
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override { return {inputs[0]}; }
 };
 DTRAIN_LAYER("unspeakable", Unspeakable, "for this test");
 
-// A model with numbers that count up, in (0, 1].
+// A model whose weights are increasing numbers in (0, 1].
 struct Counted {
   explicit Counted(Graph read) : graph(std::move(read)) {
     for (int64_t i = 0; i < graph.weights().size(); ++i) weights.push_back(At(i));
@@ -68,7 +69,7 @@ std::vector<std::string> Names(const std::vector<OnnxValue>& values) {
   return names;
 }
 
-// The layer alone, as a model.
+// Returns a model that consists of this one layer.
 std::string AsModel(const std::string& type, const LayerCase& layer_case) {
   std::string inputs = "i0";
   for (size_t i = 1; i < layer_case.inputs.size(); ++i) inputs += ", i" + std::to_string(i);

@@ -1,10 +1,10 @@
-#include "framework/runtime/report/rank_report.h"
+#include "framework/report/rank_report.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
-#include "framework/runtime/results/rank_times.h"
+#include "framework/results/rank_times.h"
 #include "tests/report/report_folder.h"
 
 namespace dtrain {
@@ -21,7 +21,8 @@ class RankReport : public ReportFolder {
     EXPECT_EQ(DescribeRanks(file(), report), damaged);
     return report;
   }
-  // `steps` equal steps of each worker up to a boundary, that of worker w taking w + 1 times as long.
+  // Writes `steps` equal steps of each worker up to a boundary. Worker w takes w + 1 times as long
+  // per step as worker 0.
   void WriteBoundary(RankTimesWriter& writer, int64_t step, int workers, int steps) {
     for (int rank = 0; rank < workers; ++rank) {
       StepWindows windows;

@@ -1,4 +1,4 @@
-#include "framework/runtime/report/report_csv.h"
+#include "framework/report/report_csv.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-// A run folder written by hand: what the report's tests read.
+// A run folder with hand-written files for the report's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class ReportFolder : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // A file of a run in the test's folder.
+  // Writes a file of a run into the test's folder.
   void Put(const std::string& run, const std::string& file, const std::string& text) const {
     std::filesystem::create_directories(folder_ / run);
     std::ofstream(folder_ / run / file) << text;

@@ -1,4 +1,4 @@
-#include "framework/runtime/report/report_page.h"
+#include "framework/report/report_page.h"
 
 #include <gmock/gmock.h>
 
@@ -6,9 +6,9 @@
 #include <regex>
 
 #include "framework/core/error.h"
-#include "framework/runtime/report/assets.h"
-#include "framework/runtime/results/metrics.h"
-#include "framework/runtime/results/rank_times.h"
+#include "framework/report/assets.h"
+#include "framework/results/metrics.h"
+#include "framework/results/rank_times.h"
 #include "tests/report/report_folder.h"
 #include "tests/support/message_of.h"
 
@@ -21,7 +21,7 @@ using testing::Not;
 
 constexpr char kDataBegin[] = R"(<script type="application/json" id="data">)";
 
-// As a browser reads it: up to the first "</script".
+// Returns the data as a browser reads it: up to the first "</script".
 std::string DataText(const std::string& page) {
   const size_t begin = page.find(kDataBegin) + sizeof(kDataBegin) - 1;
   return page.substr(begin, page.find("</script", begin) - begin);
@@ -55,8 +55,8 @@ TEST_F(ReportPageTest, HoldsWhatTheFilesSay) {
   EXPECT_EQ(run["plan"]["buckets"][0]["end"], 9);
 }
 
-// Names and config text go into the page as data: no word of them ends the element that they are in, and
-// the script writes text alone.
+// Names and config text are put into the page as data: none of their text can end the element that
+// holds it, and the script writes them as text only.
 TEST_F(ReportPageTest, WhatARunBringsStaysText) {
   const std::string evil = "<script>alert(1)<b>", text = "</script><img src=x onerror=alert(2)>";
   Put(evil, "config.yaml", "output: '" + text + "'\n'<!--key': 1\n");

@@ -1,4 +1,4 @@
-#include "framework/runtime/report/series.h"
+#include "framework/report/series.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Series, NeverMorePointsThanAsked) {
   }
 }
 
-// A mean is that of the values that are there.
+// A mean covers only the values that exist.
 TEST(Series, WhatIsMissingTakesNoPart) {
   Series series({{"loss"}});
   for (const auto& value : {std::optional(2.0), std::optional<double>(), std::optional<double>(),

@@ -1,4 +1,4 @@
-#include "framework/runtime/report/timeline_excerpt.h"
+#include "framework/report/timeline_excerpt.h"
 
 #include <gmock/gmock.h>
 
@@ -18,7 +18,8 @@ constexpr Nanos kMillisecond = 1'000'000;
 
 class TimelineExcerpt : public ReportFolder {
  protected:
-  // A file of `ranks` ranks with `steps` steps of 10 ms: 6 compute, 4 exposed, two sums within.
+  // Writes a file of `ranks` ranks and `steps` steps of 10 ms: 6 ms of computation, 4 ms of exposed
+  // communication, and two all-reduces.
   std::filesystem::path Write(int ranks, int steps) const {
     const std::filesystem::path path = folder_ / "timeline.json";
     TimelineFile file(path);
@@ -52,7 +53,8 @@ TEST_F(TimelineExcerpt, ShowsTheSameFourStepsOfEveryRank) {
     EXPECT_EQ(rank["lanes"][0]["name"], "compute");
     const ordered_json& buckets = rank["lanes"][1];
     EXPECT_EQ(buckets["name"], "buckets");
-    // From the end of the computing before to the begin of the one behind; the 10th's last sum is in it.
+    // The excerpt of steps 10 to 13 begins at the end of step 9's computation and ends at the start of
+    // step 14's, so it includes the last all-reduce of step 9.
     ASSERT_EQ(buckets["spans"].size(), 9U);
     EXPECT_EQ(buckets["spans"][0].dump(), R"(["sum",0.0,4.0,1.0])");
     EXPECT_EQ(buckets["spans"][1].dump(), R"(["sum",6.0,9.0,0.0])");

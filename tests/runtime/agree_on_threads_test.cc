@@ -4,7 +4,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/agreement.h"
+#include "framework/launch/agreement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
-#include "framework/runtime/launch/world.h"
+#include "framework/launch/world.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/runtime/judge/translator.h"
+#include "framework/evaluate/translator.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // These tests start programs as children, so many at a time, and stop them.
-#include "framework/runtime/launch/child_program.h"
+#include "framework/launch/child_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <map>
 
 #include "framework/core/error.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/support/message_of.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {
@@ -87,7 +87,7 @@ TEST(ChildPrograms, ALogIsAFile) {
        std::map<fs::path, std::string>{{folder / "missing/log", "No such file or directory"},
                                        {link, "Too many levels of symbolic links"},
                                        {pipe, "it is a pipe"}}) {
-    EXPECT_EQ(WhatOf<RunFileError>([&] { StartProgram(Shell("echo out", log)); }),
+    EXPECT_EQ(WhatOf<RunFileError>([&log = log] { StartProgram(Shell("echo out", log)); }),
               "cannot write " + log.string() + ": " + why);
   }
   EXPECT_EQ(Slurp(folder / "others"), "mine");

@@ -8,8 +8,8 @@
 #include "framework/config/reader.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
-#include "framework/runtime/setup/locate_model.h"
-#include "framework/runtime/setup/run_config.h"
+#include "framework/setup/locate_model.h"
+#include "framework/setup/run_config.h"
 
 namespace dtrain {
 namespace {

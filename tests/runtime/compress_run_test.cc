@@ -4,8 +4,8 @@
 
 #include "framework/core/file.h"
 #include "framework/core/timeline_file.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -296,7 +296,7 @@ TEST_F(CompressRunTest, ARunSaysWhereItsBitsFollowMeasuredBuckets) {
   EXPECT_THAT(warnings("{name: topk, scope: layer, exchange: oktopk}"),
               ElementsAre(AllOf(HasSubstr("oktopk keeps the largest sums of each"),
                                 HasSubstr("compress.scope model, or the plan of another run"))));
-  EXPECT_THAT(warnings("{name: bf16}"), ElementsAre(HasSubstr("who rounds their sums")));
+  EXPECT_THAT(warnings("{name: bf16}"), ElementsAre(HasSubstr("which rank rounds a sum")));
   for (const char* const same : {"{name: topk, scope: layer}", "{name: randk, scope: layer}",
                                  "{name: topk, scope: model, exchange: gtopk}"}) {
     EXPECT_THAT(warnings(same), testing::IsEmpty()) << same;

@@ -1,5 +1,5 @@
 // What a resumed run says of its config.
-#include "framework/runtime/run/config_diff.h"
+#include "framework/train/config_diff.h"
 
 #include <gtest/gtest.h>
 

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "framework/checkpoint/weights_file.h"
 #include "framework/core/random.h"
 #include "framework/hdf5/hdf5_file.h"
-#include "framework/runtime/weights/weights_file.h"
-#include "tests/weights/checkpoint_sample.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -9,11 +9,11 @@
 #include <memory>
 #include <mutex>
 
+#include "framework/checkpoint/checkpoint.h"
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/rank_checkpoint.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/data/sampler.h"
-#include "framework/runtime/weights/checkpoint.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/rank_checkpoint.h"
-#include "framework/runtime/weights/weights_file.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/shards_by_hand.h"

@@ -10,8 +10,8 @@
 #include "framework/core/process.h"
 #include "framework/device/cuda/module.h"
 #include "framework/device/cuda/open_library.h"
-#include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/training_step.h"
 #include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 

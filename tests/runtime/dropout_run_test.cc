@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/data/sampler.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/setup/run_setup.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/counted_random.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "framework/core/file.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"

@@ -1,10 +1,10 @@
-#include "framework/runtime/judge/evaluator.h"
+#include "framework/evaluate/evaluator.h"
 
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
 #include "framework/data/text/sentence_pairs.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {

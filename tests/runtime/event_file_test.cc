@@ -1,12 +1,12 @@
 // TensorBoard's files beside a reader of its own: what the format says, byte by byte.
-#include "framework/runtime/results/event_file.h"
+#include "framework/results/event_file.h"
 
 #include <gmock/gmock.h>
 
-#include "framework/runtime/results/tensorboard.h"
+#include "framework/results/tensorboard.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/event_reader.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

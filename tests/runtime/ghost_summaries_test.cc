@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/file.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/simulate/simulated_run.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "framework/core/file.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {

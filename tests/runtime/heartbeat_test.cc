@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/heartbeat.h"
+#include "framework/launch/heartbeat.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

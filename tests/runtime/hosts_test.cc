@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/hosts.h"
+#include "framework/launch/hosts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/process.h"
-#include "framework/runtime/launch/child_program.h"
+#include "framework/launch/child_program.h"
 #include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 

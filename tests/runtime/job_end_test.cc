@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/supervisor.h"
+#include "framework/launch/supervisor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/listeners.h"
+#include "framework/launch/listeners.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

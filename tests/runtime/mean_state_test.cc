@@ -1,4 +1,4 @@
-#include "framework/runtime/run/mean_state.h"
+#include "framework/train/mean_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

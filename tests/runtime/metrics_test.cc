@@ -1,4 +1,4 @@
-#include "framework/runtime/results/metrics.h"
+#include "framework/results/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/message_of.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

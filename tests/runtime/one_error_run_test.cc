@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "framework/core/error.h"
-#include "framework/runtime/setup/run_config.h"
+#include "framework/setup/run_config.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <mutex>
 
+#include "framework/checkpoint/weights_file.h"
 #include "framework/data/sampler.h"
 #include "framework/exchange/boundary_schedule.h"
-#include "framework/runtime/weights/weights_file.h"
 #include "framework/solver/solver.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/resume_fixture.h"

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/output_relay.h"
+#include "framework/launch/output_relay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/data/dataset.h"
-#include "framework/runtime/setup/run_config.h"
+#include "framework/setup/run_config.h"
 
 namespace dtrain {
 

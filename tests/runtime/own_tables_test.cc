@@ -4,12 +4,12 @@
 
 #include <fstream>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/core/random.h"
 #include "framework/data/images/image_set.h"
-#include "framework/runtime/judge/predictor.h"
-#include "framework/runtime/run/auto_strategy.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/evaluate/predictor.h"
+#include "framework/train/auto_strategy.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {

@@ -1,11 +1,11 @@
-#include "framework/runtime/run/pacing.h"
+#include "framework/cluster/pacing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "framework/cluster/compute_model.h"
+#include "framework/cluster/noise.h"
 #include "framework/core/error.h"
-#include "framework/sim/compute_model.h"
-#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {

@@ -10,8 +10,8 @@
 #include "framework/core/error.h"
 #include "framework/core/isa.h"
 #include "framework/nn/kernel.h"
-#include "framework/runtime/run/start_point.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/start_point.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {

@@ -1,5 +1,5 @@
 // Predictor: classes of images by a checkpoint alone.
-#include "framework/runtime/judge/predictor.h"
+#include "framework/evaluate/predictor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <fstream>
 #include <numeric>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/data/images/image_set.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/setup/run_setup.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -109,7 +109,7 @@ TEST_F(PredictorTest, AQuestionAClassIsAnsweredByItself) {
 TEST_F(PredictorTest, AModelOfNumbersTellsNoClasses) {
   EXPECT_GT(*RunWithLoss("mean_squared_error").summary.test->accuracy, 0.5);
   EXPECT_THAT(MessageOf([&] { Predictor((folder_ / "run").string(), "cpu"); }),
-              HasSubstr("model 'small' tells numbers, not classes: its loss 'loss' is the mean "
+              HasSubstr("model 'small' predicts numbers, not classes: its loss 'loss' is the mean "
                         "squared error"));
 }
 
@@ -120,7 +120,7 @@ TEST_F(PredictorTest, WeightsThatKnowNoImagesAreRefused) {
   const auto path = folder_ / "bare.safetensors";
   WriteStoredWeights(path, WeightsFormat::kSafetensors, stored);
   EXPECT_THAT(MessageOf([&] { Predictor(path.string(), "cpu"); }),
-              HasSubstr("does not say of which images its model is"));
+              HasSubstr("does not contain its model and the format of its images"));
 }
 
 }  // namespace

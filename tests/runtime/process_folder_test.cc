@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/process_folder.h"
+#include "framework/launch/process_folder.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "framework/core/process_identity.h"
-#include "tests/weights/checkpoint_sample.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

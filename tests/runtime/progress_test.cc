@@ -1,4 +1,4 @@
-#include "framework/runtime/results/progress.h"
+#include "framework/results/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

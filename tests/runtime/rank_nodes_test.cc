@@ -7,9 +7,9 @@
 #include "framework/comm/collective.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
-#include "framework/runtime/results/summary.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/results/summary.h"
+#include "framework/setup/run_setup.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/message_of.h"
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/rank_processes.h"
+#include "framework/launch/rank_processes.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

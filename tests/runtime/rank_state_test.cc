@@ -1,13 +1,13 @@
 // What becomes of rank files in a run that is not the one that wrote them: with other workers, with
 // other keys or another strategy, and where one is damaged.
-#include "framework/runtime/run/rank_state.h"
+#include "framework/train/rank_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
+#include "framework/setup/run_setup.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {

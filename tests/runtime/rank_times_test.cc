@@ -1,4 +1,4 @@
-#include "framework/runtime/results/rank_times.h"
+#include "framework/results/rank_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/weights/checkpoint_sample.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

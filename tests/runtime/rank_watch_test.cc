@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/rank_watch.h"
+#include "framework/launch/rank_watch.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

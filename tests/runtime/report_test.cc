@@ -1,7 +1,7 @@
 // Summary and metrics beside what a run did: what its transports carried, the steps it took, the
 // rates it learnt with, the lines it would have without an interruption.
-#include "framework/runtime/results/summary.h"
-#include "framework/runtime/setup/run_exchange.h"
+#include "framework/results/summary.h"
+#include "framework/setup/run_exchange.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/counting_transport.h"

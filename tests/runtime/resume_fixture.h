@@ -2,10 +2,10 @@
 // be the same in the end.
 #pragma once
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/core/file.h"
-#include "framework/runtime/results/run_folder.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/results/run_folder.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {

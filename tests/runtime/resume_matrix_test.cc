@@ -3,8 +3,8 @@
 // bit; for real, every account is exact.
 #include <gtest/gtest.h>
 
-#include "framework/runtime/weights/rank_checkpoint.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/checkpoint/rank_checkpoint.h"
+#include "framework/checkpoint/weights_file.h"
 #include "tests/runtime/resume_fixture.h"
 
 namespace dtrain {

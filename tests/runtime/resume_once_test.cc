@@ -5,9 +5,9 @@
 
 #include <sstream>
 
-#include "framework/runtime/results/run_so_far.h"
-#include "framework/runtime/weights/rank_checkpoint.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/checkpoint/rank_checkpoint.h"
+#include "framework/checkpoint/weights_file.h"
+#include "framework/results/run_so_far.h"
 #include "framework/strategies/strategy.h"
 #include "tests/runtime/resume_fixture.h"
 #include "tests/runtime/rewrite_checkpoint.h"

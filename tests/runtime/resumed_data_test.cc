@@ -6,14 +6,14 @@
 #include <fstream>
 #include <functional>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/core/file.h"
 #include "framework/core/random.h"
 #include "framework/data/images/image_set.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/setup/trained_data.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/trained_data.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/data/image_files.h"
 #include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"

@@ -2,14 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/core/file.h"
-#include "framework/runtime/run/start_point.h"
-#include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/start_point.h"
+#include "framework/train/training_step.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/runtime/run_fixture.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

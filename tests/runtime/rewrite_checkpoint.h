@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "framework/runtime/results/run_so_far.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/stored_checkpoint.h"
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/stored_checkpoint.h"
+#include "framework/results/run_so_far.h"
 
 namespace dtrain {
 

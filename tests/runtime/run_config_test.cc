@@ -1,4 +1,4 @@
-#include "framework/runtime/setup/run_config.h"
+#include "framework/setup/run_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/sha256.h"
-#include "framework/runtime/setup/locate_model.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/locate_model.h"
+#include "framework/setup/run_setup.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {

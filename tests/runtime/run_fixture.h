@@ -15,9 +15,9 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/error.h"
-#include "framework/runtime/run/trainer.h"
-#include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/run_exchange.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/train/trainer.h"
+#include "framework/train/training_step.h"
 
 namespace dtrain {
 

@@ -1,4 +1,4 @@
-#include "framework/runtime/results/run_folder.h"
+#include "framework/results/run_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/core/error.h"
 #include "framework/core/timeline_file.h"
-#include "framework/runtime/results/run_record.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
+#include "framework/results/run_record.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/support/message_of.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "framework/runtime/results/run_lock.h"
+#include "framework/results/run_lock.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/process.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/support/file_size_limit.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

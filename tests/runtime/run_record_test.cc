@@ -1,4 +1,4 @@
-#include "framework/runtime/results/run_record.h"
+#include "framework/results/run_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "framework/runtime/judge/run_evaluation.h"
-#include "framework/runtime/results/run_folder.h"
+#include "framework/evaluate/run_evaluation.h"
+#include "framework/results/run_folder.h"
 #include "tests/data/temp_folder.h"
 
 namespace dtrain {

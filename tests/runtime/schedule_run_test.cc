@@ -7,13 +7,13 @@
 #include <stop_token>
 #include <thread>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/stored_checkpoint.h"
 #include "framework/core/file.h"
 #include "framework/core/model_profile.h"
-#include "framework/runtime/launch/status_record.h"
-#include "framework/runtime/launch/stop_signal.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/stored_checkpoint.h"
+#include "framework/launch/status_record.h"
+#include "framework/launch/stop_signal.h"
+#include "framework/simulate/simulated_run.h"
 #include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/merging.h"
 #include "tests/runtime/run_fixture.h"

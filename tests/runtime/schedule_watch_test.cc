@@ -1,12 +1,12 @@
-#include "framework/runtime/run/schedule_watch.h"
+#include "framework/train/schedule_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "framework/runtime/run/ready_times.h"
-#include "framework/runtime/setup/schedule_profile.h"
+#include "framework/setup/schedule_profile.h"
+#include "framework/train/ready_times.h"
 #include "tests/support/strategy_text.h"
 
 namespace dtrain {

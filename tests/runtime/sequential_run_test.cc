@@ -15,11 +15,11 @@
 
 #include <fmt/format.h>
 
+#include "framework/checkpoint/checkpoint.h"
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/data/sampler.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/setup/run_setup.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/plain_loop.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "framework/nn/graph.h"
-#include "framework/runtime/setup/locate_model.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/locate_model.h"
+#include "framework/setup/run_setup.h"
 
 namespace dtrain {
 namespace {

@@ -1,5 +1,5 @@
 // Runs of a config in virtual time, beside the same config with real threads.
-#include "framework/runtime/simulate/simulated_run.h"
+#include "framework/simulate/simulated_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/slurm_script.h"
+#include "framework/launch/slurm_script.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

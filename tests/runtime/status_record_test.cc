@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/status_record.h"
+#include "framework/launch/status_record.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/weights/checkpoint_sample.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -1,11 +1,11 @@
 // What is measured before the first step.
-#include "framework/runtime/run/step_profile.h"
+#include "framework/train/step_profile.h"
 
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
 #include "tests/support/counting_transport.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/step_watch.h"
+#include "framework/launch/step_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(StepWatchTest, NothingIsExpectedBetweenSteps) {
     watch_.StepBegins();
     Sleep(0.02);
   }
-  watch_.Boundaries();
+  watch_.Pause();
   EXPECT_EQ(Within(8), "") << "a step like those has 5 s";
 }
 

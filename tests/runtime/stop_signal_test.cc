@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/stop_signal.h"
+#include "framework/launch/stop_signal.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

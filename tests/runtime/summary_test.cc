@@ -1,4 +1,4 @@
-#include "framework/runtime/results/summary.h"
+#include "framework/results/summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

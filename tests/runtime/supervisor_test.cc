@@ -1,4 +1,4 @@
-#include "framework/runtime/launch/supervisor.h"
+#include "framework/launch/supervisor.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,10 +13,10 @@
 #include <cstdlib>
 
 #include "framework/core/error.h"
-#include "framework/runtime/launch/child_program.h"
-#include "framework/runtime/launch/stop_signal.h"
+#include "framework/launch/child_program.h"
+#include "framework/launch/stop_signal.h"
+#include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/runtime/doors.h"
-#include "tests/weights/checkpoint_sample.h"
 
 namespace dtrain {
 namespace {

@@ -1,5 +1,5 @@
 // Whole training runs in one process: ranks are threads over the local transport.
-#include "framework/runtime/run/trainer.h"
+#include "framework/train/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
+#include "framework/evaluate/evaluator.h"
 #include "framework/hdf5/hdf5_file.h"
-#include "framework/runtime/judge/evaluator.h"
-#include "framework/runtime/launch/world.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/launch/world.h"
+#include "framework/setup/run_setup.h"
 #include "framework/solver/solver.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/send_signal.h"

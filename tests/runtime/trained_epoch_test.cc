@@ -1,15 +1,15 @@
 // What training passes find of an epoch's samples, and what a checkpoint carries so that the files of a
 // resumed run go on.
-#include "framework/runtime/results/trained_epoch.h"
+#include "framework/results/trained_epoch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "framework/runtime/results/run_so_far.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/checkpoint/weights_file.h"
+#include "framework/results/run_so_far.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
 

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "framework/runtime/run/run_accounts.h"
-#include "framework/runtime/run/run_position.h"
-#include "framework/runtime/run/training_step.h"
+#include "framework/train/run_accounts.h"
+#include "framework/train/run_position.h"
+#include "framework/train/training_step.h"
 
 namespace dtrain {
 namespace {

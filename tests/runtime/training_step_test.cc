@@ -1,11 +1,11 @@
 // The step between net and exchange.
-#include "framework/runtime/run/training_step.h"
+#include "framework/train/training_step.h"
 
 #include <gtest/gtest.h>
 
 #include "framework/comm/local/local_world.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
 #include "tests/support/lazy_queue.h"
 
 namespace dtrain {

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "framework/comm/local/local_world.h"
 #include "framework/core/file.h"
-#include "framework/runtime/judge/translator.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/checkpoint_folder.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/evaluate/translator.h"
+#include "framework/setup/run_setup.h"
+#include "framework/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
 #include "tests/support/toy_translation.h"
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "framework/checkpoint/weights_file.h"
 #include "framework/compress/compressor.h"
-#include "framework/runtime/results/run_record.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/runtime/weights/weights_file.h"
+#include "framework/results/run_record.h"
+#include "framework/setup/run_setup.h"
+#include "framework/simulate/simulated_run.h"
 #include "framework/strategies/strategy.h"
 #include "tests/runtime/resume_fixture.h"
 

@@ -18,11 +18,11 @@ class MissingIncludes(unittest.TestCase):
 
     def test_a_function(self):
         self.expect("tests/data/catalog_test.cc", "framework/core/file.h", "ReadFile")
-        self.expect("framework/runtime/run/run_outputs.cc", "framework/runtime/setup/run_exchange.h", "PlacementOf")
+        self.expect("framework/train/run_outputs.cc", "framework/setup/run_exchange.h", "PlacementOf")
 
     def test_a_class_a_constant_and_a_macro(self):
         self.expect("tests/cli/train_command_test.cc", "tests/data/temp_folder.h", "TempFolder")
-        self.expect("framework/runtime/launch/supervisor.cc", "framework/runtime/launch/process_folder.h", "kSharedMemory")
+        self.expect("framework/launch/supervisor.cc", "framework/launch/process_folder.h", "kSharedMemory")
         self.expect("framework/data/held_out.cc", "framework/core/check.h", "DT_CHECK")
 
     def test_the_own_header(self):

@@ -1,6 +1,6 @@
-// Asynchronous strategies in an order of events that can be told beforehand: workers of known
-// speeds over a link that costs nothing.  A plain loop over the ends of their steps applies the
-// same gradients in that order, and must end with the same bits.
+// Tests asynchronous strategies with a predictable order of events: workers of known speeds on a link that takes no
+// time.  A plain loop over the ends of their steps applies the same gradients in that order, and must end with the same
+// bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kNever = int64_t{1} << 40;
 
-// Ends of steps that no two workers share within a run.
+// No two workers end a step at the same time within a run.
 const std::vector<double> kSlowdown = {1, 1.37, 2.11};
 
 int64_t SamplesOf(int worker) { return 7 + worker; }
@@ -38,7 +38,7 @@ struct Keys {
   bool prefetch = false;
 };
 
-// The loop.  Each worker has the weights of its step, and how many updates they had had.
+// The plain loop.  It has, for each worker, the weights of its step and their version.
 class Loop {
  public:
   Loop(const plain::Model& model, const Keys& keys, int64_t last_samples)
@@ -64,10 +64,10 @@ class Loop {
  private:
   static constexpr double kIdle = 1e9;
   struct Worker {
-    std::vector<float> weights;     // of the step that it computes
-    std::vector<float> prefetched;  // of the next one
+    std::vector<float> weights;     // of the step in progress
+    std::vector<float> prefetched;  // of the next step
     int64_t updates = 0, prefetched_updates = 0;
-    int64_t steps = 0;  // finished
+    int64_t steps = 0;  // steps finished
     double ends = kIdle;
     bool waits = false;
   };

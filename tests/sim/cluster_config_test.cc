@@ -1,4 +1,4 @@
-#include "framework/sim/cluster_config.h"
+#include "framework/cluster/cluster_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::string ErrorOf(const std::string& cluster) {
   return WhatOf<ConfigError>([&] { Read(cluster); });
 }
 
-// The config in force has every key: what nobody gave must read as that.
+// The effective config prints every key: a key that was not given must read back as its default.
 TEST(ClusterConfig, NodesAreGivenWhereTheyAreNotAutomatic) {
   EXPECT_FALSE(Read("{per_node: auto}").per_node_given);
   EXPECT_FALSE(Read("{per_node: 0}").per_node_given);

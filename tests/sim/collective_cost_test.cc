@@ -34,15 +34,15 @@ TEST(CollectiveCost, AShortVectorsIsThatOfTheSmallPlan) {
   EXPECT_EQ(Cost("ring", 4).Of(16), ScheduleCost(RingSchedule, 4, RoundNumbers(), kGamma).Of(16));
 }
 
-// Everyone would get 2047 vectors.
+// Every rank would receive 2047 vectors.
 TEST(CollectiveCost, AmongManyRanksOnlyVeryShortVectorsAreExchanged) {
   const CollectiveCost cost = Cost("ordered", 2048);
   EXPECT_LT(cost.Of(4096), 2 * 100 + 3 * 2047 * 64);
   EXPECT_EQ(cost.Of(4), 100 + 2047 * 4 * 4 + 2047 * 4);
 }
 
-// The table's row is 2 alpha log2 P and beta + gamma; but what leaves a NIC is 2 n, as in every
-// all-reduce of many ranks, so that b is 2 beta + gamma for a full duplex NIC.
+// The table's row is 2 alpha log2 P and beta + gamma.  But 2 n bytes leave a NIC, as in every all-reduce of many ranks,
+// so that b is 2 beta + gamma for a full-duplex NIC.
 TEST(CollectiveCost, LongVectorsInTheDoubleTreesCostTheirBytesAndNoRounds) {
   for (const int ranks : {4, 8, 64, 2048}) {
     const CollectiveCost cost = Cost("double_trees", ranks);
@@ -65,8 +65,8 @@ TEST(CollectiveCost, TheDoubleTreesStartLikeATreeAndEndLikeARing) {
   EXPECT_NEAR(static_cast<double>(trees.Of(n)) / static_cast<double>(ring.Of(n)), 1, 0.05);
 }
 
-// Chunk by chunk and message by message, without additions, which the cost keeps out of the
-// transfers and a player does not.
+// Compared chunk by chunk and message by message, without additions: the cost model keeps them apart from the
+// transfers, the player does not.
 TEST(CollectiveCost, ChunksFollowOneAnotherThroughTheTrees) {
   for (const double latency_us : {0.1, 20.0, 400.0}) {
     NetworkModel network = RoundNumbers();
@@ -85,7 +85,7 @@ TEST(CollectiveCost, ChunksFollowOneAnotherThroughTheTrees) {
   }
 }
 
-// With one lane each chunk pays for all its rounds.
+// With one lane each chunk takes the time of all its rounds.
 TEST(CollectiveCost, FewerBytesAChunkAreMoreChunks) {
   const ScheduleCost schedule(DoubleTreesSchedule, 8, RoundNumbers(), kGamma);
   const CollectiveCost cost = Cost("double_trees", 8, {.chunk_bytes = 1024});
@@ -119,7 +119,8 @@ TEST(CollectiveCost, TrafficIsThePlans) {
   const Collective::Traffic small = cost.TrafficOf(1, 100);
   EXPECT_EQ(small.bytes_sent, 3 * 400);
   EXPECT_EQ(small.messages, 3);
-  // The root of one tree, which has one child and is a leaf of the other, and who is below it.
+  // The rank is the root of one tree, in which it has one child, and a leaf of the other; the second rank is that
+  // child.
   const CollectiveCost trees = Cost("double_trees", 4);
   EXPECT_EQ(trees.TrafficOf(0, 40'000).bytes_sent, 2 * 80'000);
   EXPECT_EQ(trees.TrafficOf(2, 40'000).bytes_sent, 4 * 80'000);

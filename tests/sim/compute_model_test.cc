@@ -1,19 +1,19 @@
-#include "framework/sim/compute_model.h"
+#include "framework/cluster/compute_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "framework/cluster/noise.h"
 #include "framework/core/error.h"
-#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {
 
 using ::testing::ElementsAre;
 
-// 10 samples: forward 1 + 2 + 3 ms, backward 4 + 5 + 6 ms; the middle layer has no parameters.
+// Returns a profile for 10 samples: forward 1 + 2 + 3 ms, backward 4 + 5 + 6 ms; the middle layer has no parameters.
 ModelProfile Times() {
   ModelProfile profile;
   profile.model = "three";
@@ -71,7 +71,7 @@ TEST(ComputeModel, ALayerAtTheInputWithoutParametersEndsTheStep) {
   EXPECT_EQ(timing.end, 21 * kMs);
 }
 
-// c is ready after 18 ms and a after 30, which its layers' times alone would not say.
+// Gradient c is ready after 18 ms and a after 30 ms, later than the sums of the layers' times.
 ModelProfile WithReady() {
   ModelProfile profile = Times();
   profile.layers[0].ready_seconds = 0.030;
@@ -95,7 +95,7 @@ TEST(ComputeModel, GradientsAreReadyAsTheyWereMeasured) {
               ElementsAre(108 * kMs, 180 * kMs));
 }
 
-// Behind the last gradient a step may go on; none is ready before the one in front of it.
+// A step may end after its last gradient; no gradient is ready before the one in front of it.
 TEST(ComputeModel, AStepEndsNoEarlierThanItsLayers) {
   ModelProfile profile = WithReady();
   profile.layers[0].ready_seconds = 0.015;
@@ -126,7 +126,7 @@ TEST(ComputeModel, ReadyTimesNeedNoOthersButABatch) {
   EXPECT_THROW(ComputeModel(ClusterConfig(), profile, 1, 1), ConfigError);
 }
 
-// Worker 1 has fewer samples, and is slower.
+// Worker 1 has fewer samples and is slower.
 TEST(ComputeModel, TheSlowestWorkerCounts) {
   ClusterConfig cluster;
   cluster.slowdown = {1, 4};
@@ -142,7 +142,7 @@ TEST(ComputeModel, AStepTakesAtLeastStepSeconds) {
   cluster.step_seconds = 0.042;
   const ComputeModel model(cluster, Times(), 1, 1);
   EXPECT_EQ(model.Step(0, 0, 10).end, 42 * kMs);
-  EXPECT_THAT(model.Step(0, 0, 10).ready, ElementsAre(24 * kMs, 42 * kMs));  // in proportion
+  EXPECT_THAT(model.Step(0, 0, 10).ready, ElementsAre(24 * kMs, 42 * kMs));  // scaled in proportion
   EXPECT_EQ(model.Step(0, 0, 40).end, 84 * kMs);
 }
 
@@ -150,7 +150,7 @@ TEST(ComputeModel, WithoutAnyCostLayersAreEqual) {
   ClusterConfig cluster;
   cluster.step_seconds = 0.009;
   ModelProfile profile = WithoutTimes(0);
-  profile.batch = 0;  // not asked for
+  profile.batch = 0;  // the profile must not be used
   const StepTiming timing = ComputeModel(cluster, profile, 1, 1).Step(0, 0, 1);
   EXPECT_EQ(timing.forward, 3 * kMs);
   EXPECT_THAT(timing.ready, ElementsAre(5 * kMs, 9 * kMs));
@@ -270,7 +270,7 @@ TEST(StepNoise, PausesHappenWithTheirProbability) {
     jitter_sum += JitterFactor(0.2, 1, 0, step);
   }
   EXPECT_NEAR(pauses, 5000, 250);
-  EXPECT_NEAR(jitter_sum / pauses, 1, 0.02);  // whatever the jitter is
+  EXPECT_NEAR(jitter_sum / pauses, 1, 0.02);  // independent of the jitter
   EXPECT_FALSE(PausesIn(0, 1, 0, 0));
   EXPECT_TRUE(PausesIn(1, 1, 0, 0));
 }

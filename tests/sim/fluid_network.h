@@ -1,5 +1,5 @@
-// The network as plain loops: a fluid that moves from one event to the next, everything looked at
-// each time.  O(messages^2); what the real one is compared with.
+// The network model as plain loops: a fluid that moves from one event to the next and looks at every message each time.
+// O(messages^2); the reference for the real one.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "framework/sim/noise.h"
+#include "framework/cluster/noise.h"
 #include "tests/sim/sim_network.h"
 
 namespace dtrain {
@@ -26,7 +26,7 @@ class FluidNetwork {
     incoming_ = outgoing_;
   }
 
-  // When each message is delivered.
+  // Returns the delivery time of each message.
   std::vector<double> Run() {
     while (Step()) {
     }
@@ -42,9 +42,9 @@ class FluidNetwork {
   static constexpr double kTiny = 1e-6;
   static constexpr int kRanks = 16;
 
-  struct Passage {  // through one NIC
+  struct Passage {  // the passage through one NIC
     double arrival;
-    double left;  // bytes
+    double left;  // bytes left
     double done = kNever;
     double rate = 0;
     bool begun = false;
@@ -60,10 +60,10 @@ class FluidNetwork {
   };
   struct FluidNic {
     double tokens;
-    double active = 0;  // weights of the messages it serves
+    double active = 0;  // sum of the weights of the messages it serves
   };
 
-  // Messages of a pair are counted in the order of their starts.
+  // Counts the messages of a pair in the order of their starts.
   void Weigh() {
     std::vector<Message*> by_start;
     for (Message& message : messages_) by_start.push_back(&message);
@@ -83,7 +83,7 @@ class FluidNetwork {
     return passage.arrival <= now_ + kTiny && passage.done == kNever;
   }
 
-  // Whether `a` must let `b` pass first: the same NIC, and of the same pair or first come.
+  // Returns whether `a` must let `b` pass first: both use this NIC, and they are of one pair or `b` arrived first.
   bool Yields(const Message& a, const Message& b, Passage Message::*side) const {
     const bool out = side == &Message::out;
     const bool same_pair = a.from == b.from && a.to == b.to;

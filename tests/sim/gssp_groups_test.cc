@@ -1,4 +1,4 @@
-// GSSP's groups in virtual time: who waits for whom (gssp.md 8.3).
+// Tests GSSP's groups in virtual time: which workers wait for which (gssp.md 8.3).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Steps a second of the first two of four workers.
+// Returns the steps per second of the first two of four workers.
 double RateOfTheFirstTwo(const std::string& strategy, const std::string& keys,
                          std::vector<double> slowdown) {
   Scenario scenario(strategy, 4, keys);
@@ -18,7 +18,7 @@ double RateOfTheFirstTwo(const std::string& strategy, const std::string& keys,
   return static_cast<double>(steps) / ToSeconds(result.time);
 }
 
-// The run ends with a step of the slowest one, which may take a second of its 50.
+// The run ends with a step of the slowest worker, which may take one of its 50 seconds.
 TEST(GsspGroups, AGroupIsAsFastWhateverAnotherOneWaitsFor) {
   for (const char* keys : {"servers: 2, staleness: 1, grouping: static",
                            "servers: 2, inside: bsp, grouping: static"}) {
@@ -38,8 +38,8 @@ TEST(GsspGroups, WithoutGroupsAllWaitForTheSlowest) {
   EXPECT_NEAR(RateOfTheFirstTwo("gssp", one_group, {1, 1, 1, 5}) / alone, 0.2, 0.03);
 }
 
-// Four workers keep a server's link busy all the time, so that steps take equally long whatever they
-// compute: a round trip is longer, the shorter the compute.
+// Four workers keep a server's link busy all the time, so that steps take equally long whatever their compute: the
+// shorter the compute, the longer the round trip.
 TEST(GsspGroups, AreThoseOfComputeWhereServersLinksAreBusy) {
   for (const char* groups : {"auto", "4"}) {
     SCOPED_TRACE(groups);

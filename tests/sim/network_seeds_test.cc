@@ -1,4 +1,4 @@
-// Random traffic over many seeds: against the fluid reference, and for what always holds.
+// Tests random traffic over many seeds: against the fluid reference, and for invariants.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,8 +15,8 @@ using Queue = NetworkModel::Queue;
 constexpr int kSeeds = 200;
 constexpr int kMessages = 40;
 
-// Starts differ modulo 1000 and sizes do not: under FIFO no two messages ever come at the same
-// time, which would leave their order open.
+// Start times differ modulo 1000 and sizes do not: under FIFO no two messages arrive at the same time, which would
+// leave their order open.
 void SendAtRandom(NotingNetwork& net, uint64_t seed) {
   const Random random(seed, Purpose::kSelfTest);
   const int ranks = 2 + static_cast<int>(random.Below(0, 6));
@@ -46,7 +46,7 @@ void ExpectAsFluid(const NetworkModel& model, double tolerance) {
 
 TEST(NetworkSeeds, FifoIsAsTheFluid) { ExpectAsFluid(RoundNumbers(Queue::kFifo), 0.01); }
 
-// Each of a message's two ends is rounded to nanoseconds.
+// Both ends of a message are rounded to nanoseconds.
 TEST(NetworkSeeds, FairIsAsTheFluid) { ExpectAsFluid(RoundNumbers(Queue::kFair), 4); }
 
 TEST(NetworkSeeds, FairWithBucketsIsAsTheFluid) {
@@ -117,7 +117,7 @@ TEST_P(EachModel, OneSeedOneHistory) {
   }
 }
 
-// A NIC that has something passes its full rate: it is busy for its bytes, no longer.
+// A busy NIC sends at its full rate: it is busy for the time of its bytes and no longer.
 TEST(NetworkSeeds, ABusyNicWorksAtItsRate) {
   for (const Queue queue : {Queue::kFifo, Queue::kFair}) {
     for (uint64_t seed = 0; seed < kSeeds; ++seed) {

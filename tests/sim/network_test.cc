@@ -94,8 +94,8 @@ TEST(Network, FifoServesInOrderOfArrival) {
 }
 
 TEST(Network, FairLetsShortMessagesPast) {
-  // Together at a third of the rate until the short ones are through at 3000 (+100), with 1000 of
-  // the long one; it has the NIC to itself then.
+  // The messages share the rate in three parts until the short ones end at 3000 (+100); 1000 bytes of the long one have
+  // passed by then, and it has the NIC to itself.
   NotingNetwork net(RoundNumbers(Queue::kFair), 4);
   net.Send(0, 3, 3000);
   net.Send(1, 3, 1000);
@@ -105,7 +105,8 @@ TEST(Network, FairLetsShortMessagesPast) {
 }
 
 TEST(Network, FairSharesFromTheMomentOfArrival) {
-  // 1000 of the first alone, then 1000 each at half rate, then the rest of the first.
+  // The first 1000 bytes of message one pass alone, then 1000 bytes of each at half the rate, then the remainder of
+  // message one.
   NotingNetwork net(RoundNumbers(Queue::kFair), 3);
   net.Send(0, 2, 3000);
   net.Send(1, 2, 1000, 1000);
@@ -136,7 +137,7 @@ TEST(Network, TwoReceiversShareTheSendersNic) {
 }
 
 TEST(Network, TheSlowerNicDecidesWhereAMessageSharesBoth) {
-  // Rank 0's NIC is shared by three messages, rank 3's by two: 0 -> 3 waits for the sender.
+  // Rank 0's NIC is shared by three messages, rank 3's by two: 0 -> 3 is limited by the sender.
   NotingNetwork net(RoundNumbers(Queue::kFair), 5);
   for (Rank to = 1; to <= 3; ++to) net.Send(0, to, 1000);
   net.Send(4, 3, 1000);
@@ -150,7 +151,7 @@ TEST(Network, ABucketPassesAtLineRateThenAtBandwidth) {
   model.between_nodes.line_gbit_s = 16;
   NotingNetwork net(model, 2);
   net.Send(0, 1, 2000);         // the bucket is empty at 1000
-  net.Send(0, 1, 1000);         // hence at bandwidth, until 2000
+  net.Send(0, 1, 1000);         // so it passes at `bandwidth`, until 2000
   net.Send(0, 1, 1000, 2500);   // 500 tokens: 2 t = 500 + t, so 1000 bytes in 500 ns
   net.Send(0, 1, 2000, 10000);  // full again
   net.Run();
@@ -162,7 +163,7 @@ TEST(Network, AnUnlimitedBucketPassesAtOnce) {
   model.between_nodes.bucket_bytes = 1000;
   NotingNetwork net(model, 2);
   net.Send(0, 1, 1000);
-  net.Send(0, 1, 500, 200);  // 200 tokens have come
+  net.Send(0, 1, 500, 200);  // 200 tokens have accumulated
   net.Run();
   EXPECT_EQ(net.delivered(), (Instants{100, 600}));
 }
@@ -219,7 +220,7 @@ TEST(Network, OverheadOccupiesTheProcessorsOfBothEnds) {
   model.message_overhead_us = 0.007;
   NotingNetwork net(model, 3);
   net.Send(0, 1, 1000);  // leaves at 7
-  net.Send(0, 1, 0);     // the processor is free for it at 14
+  net.Send(0, 1, 0);     // the processor can send it at 14
   net.Send(2, 1, 0);     // arrives at 107, before the others
   net.Run();
   EXPECT_EQ(net.delivered(), (Instants{1114, 1121, 114}));
@@ -254,7 +255,7 @@ TEST(Network, AWideIncastCostsAFewEventsAMessage) {
 }
 
 TEST(Network, MessagesThatOvertakeCostAFewEventsEach) {
-  // Each newcomer ends before all others, so that the time of the next end moves forward each time.
+  // Each new message ends before all others, so that the time of the next end moves forward each time.
   NotingNetwork net(RoundNumbers(), 1001);
   for (Rank worker = 1; worker <= 1000; ++worker) {
     net.Send(worker, 0, 1'000'000'000 / (worker * worker), worker);

@@ -1,4 +1,4 @@
-// A run with real threads, recorded, and the same again from its event orders.
+// Records a run with real threads and replays it from its event logs.
 #include "framework/sim/replay.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ constexpr int64_t kReplaySize = 3000;
 constexpr int kWorkers = 3;
 const ArenaLayout kReplayLayout{{{"w", {kReplaySize}, {0, kReplaySize}, true}}};
 
-// Any function of (weights, worker, step) that feels every bit of the weights.
+// A function of (weights, worker, step) that depends on every bit of the weights.
 class Gradients : public SourceAtOnce {
  public:
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
@@ -40,11 +40,11 @@ std::vector<Event> ReadLog(const std::string& bytes, int version = EventLog::kVe
   return EventLog::Read(bytes, version, "log");
 }
 
-// What a run has besides its strategy's keys.
+// The settings of a run besides its strategy's keys.
 struct Shape {
   std::string compress = "";
-  std::vector<int> node_of = {};    // of the workers, who are as many then
-  int64_t epoch_samples = 1 << 30;  // there is a boundary at the end of each epoch
+  std::vector<int> node_of = {};    // of the workers; gives their number too
+  int64_t epoch_samples = 1 << 30;  // an epoch ends at a boundary
 };
 
 struct Recorded {
@@ -95,7 +95,7 @@ struct Recorded {
         continue;
       }
       StepReport report = source.Compute(rank, step++, turn.weights, exchange.gradients().data);
-      report.compute = 1'000'000 * (1 + rank % 2);  // as fast as others far away
+      report.compute = 1'000'000 * (1 + rank % 2);  // compute is as fast as transfers to other nodes
       turn.weights = Blob();
       exchange.Ready({0, kReplaySize});
       exchange.End(report);
@@ -127,7 +127,7 @@ TEST_P(ReplayTest, GivesTheSameBits) {
   }
 }
 
-// Sparse, about as many bytes as dense (some shards go out as dense ones), and all.
+// Compresses to about as many bytes as dense messages (some shards are sent dense), and selects everything.
 TEST(Replay, OfACompressedRunGivesTheSameBits) {
   for (const char* density : {"0.01", "0.5", "1"}) {
     const std::string topk = std::string("{name: topk, density: ") + density + "}";
@@ -150,10 +150,10 @@ TEST(Replay, OfInhadGivesTheSameBits) {
   }
 }
 
-// Workers of two speeds lie apart, so that the coordinator moves some of them at a boundary; which runs get
-// that far is the threads' business.
+// Workers of two speeds are in one group, so that the coordinator moves some of them at a boundary; which runs get that
+// far depends on the threads.
 TEST(Replay, OfGsspGivesTheSameBits) {
-  const std::vector<int> workers = {0, 0, 0, 0};  // how many; there are no nodes
+  const std::vector<int> workers = {0, 0, 0, 0};  // one entry a worker; there are no nodes
   int64_t regroups = 0;
   for (const char* keys :
        {"servers: 2, groups: 2", "servers: 2, groups: 2, placement: colocated",
@@ -177,12 +177,12 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair{"ps_dssp", "servers: 2, staleness: 1, staleness_max: 4"},
                       std::pair{"ps_ssp", "servers: 2, placement: colocated, damping: inverse"}));
 
-// Shows that the comparison above can fail.
+// Shows that the comparison of the tests above can fail.
 TEST(Replay, AnotherOrderGivesOtherBits) {
   Recorded recorded("ps_asp", "servers: 1");
   std::vector<Event>& server = recorded.logs[kWorkers];
   bool other = false;
-  // Some neighbours may come in either order: two requests for the same weights.
+  // Some neighbouring events may swap without effect, such as two requests for the same weights.
   for (size_t i = 0; i + 1 < server.size() && !other; ++i) {
     if (server[i].value == server[i + 1].value) continue;
     std::swap(server[i], server[i + 1]);
@@ -194,8 +194,8 @@ TEST(Replay, AnotherOrderGivesOtherBits) {
 
 TEST(Replay, ARecordThatDoesNotFitSaysWhereItStopped) {
   Recorded recorded("ps_asp", "servers: 1");
-  // The server has heard of a worker that now never does anything.  Which ones get to push at all
-  // before the run ends is the threads' business.
+  // The server expects a worker that never does anything in the replay.  Which workers push before the run ends depends
+  // on the threads.
   const std::vector<Event>& server = recorded.logs[kWorkers];
   const auto heard = std::find_if(server.begin(), server.end(), [](const Event& event) {
     return event.kind == EventKind::kMessage;
@@ -228,7 +228,7 @@ TEST(EventLog, ReadsWhatItWrote) {
   EXPECT_EQ(ReadLog(log.bytes()), events);
 }
 
-// Version 1 wrote 2 * samples, and one more at the end of the run.
+// Version 1 wrote 2 * samples, and 2 * samples + 1 at the end of the run.
 TEST(EventLog, ReadsVersionOne) {
   const std::string begin("\x01\x03", 2), quiescent("\x05\x02\x28", 3), last("\x05\x02\x2a", 3);
   const std::vector<Event> events = {{EventKind::kBegin, 3},

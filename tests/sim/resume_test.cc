@@ -1,6 +1,5 @@
-// A simulation that is saved at a boundary and goes on from there is the undisturbed one to the bit:
-// weights, every actor's state and the virtual time, for every asynchronous strategy on clusters of
-// any kind.
+// A simulation that is saved at a boundary and resumed equals the uninterrupted one to the bit: weights, every actor's
+// state and the virtual time, for every asynchronous strategy on all kinds of clusters.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +15,10 @@
 namespace dtrain {
 namespace {
 
-// A seed here is as long as thirty elsewhere.
+// One seed here takes as long as thirty elsewhere.
 int64_t Clusters() { return std::max<int64_t>(Seeds() / 30, 1); }
 
-// Depends on the weights, the worker and its mini-batch.
+// Gradients that depend on the weights, the worker and its mini-batch.
 class KnownGradients : public SourceAtOnce {
  public:
   explicit KnownGradients(int64_t samples) : samples_(samples) {}
@@ -32,13 +31,13 @@ class KnownGradients : public SourceAtOnce {
     steps[worker].push_back(step);
     return {.samples = samples_, .loss_sum = 0.3 * static_cast<double>(step + worker)};
   }
-  std::map<int, std::vector<int64_t>> steps;  // that each worker was asked for
+  std::map<int, std::vector<int64_t>> steps;  // by worker: steps that were requested
 
  private:
   const int64_t samples_;
 };
 
-// A strategy, with a compressor behind '+'.
+// A strategy, with a compressor after '+'.
 struct Case {
   std::string strategy, compress;
 };
@@ -69,7 +68,7 @@ std::string KeysOf(const Case& name, int workers, Draws& draws) {
 
 void ChooseCluster(int workers, Draws& draws, ClusterConfig& cluster) {
   cluster.slowdown.clear();
-  const bool alike = draws.Coin();  // then many things happen at the same time
+  const bool alike = draws.Coin();  // then many events happen at the same time
   for (int w = 0; w < workers; ++w) {
     cluster.slowdown.push_back(alike ? 1 + w % 2 : draws.Real(1, 3));
   }
@@ -82,7 +81,7 @@ void ChooseCluster(int workers, Draws& draws, ClusterConfig& cluster) {
   network.queue = draws.Coin() ? NetworkModel::Queue::kFair : NetworkModel::Queue::kFifo;
   network.share_deviation = draws.Between(0, 1) * 0.4;
   network.message_overhead_us = draws.Between(0, 1) * 3.5;
-  // Some NICs have no time to fill their bucket again while there is quiescence.
+  // Some NICs cannot refill their bucket during quiescence.
   network.between_nodes = {draws.Coin() ? draws.Real(0.001, 10) : draws.Real(0.0002, 0.01),
                            draws.Real(0.1, 2000), draws.Between(0, 1) * draws.Between(100, 100'000),
                            draws.Real(10, 20)};
@@ -111,7 +110,7 @@ Scenario Choose(const Case& name, uint64_t seed) {
   return scenario;
 }
 
-// A boundary as a checkpoint would keep it.
+// The state at a boundary, as in a checkpoint.
 struct Saved {
   BoundaryState at;
   std::vector<float> weights;
@@ -159,7 +158,7 @@ SimulationResult GoOn(SimulationSetup setup, const Saved& boundary, KnownGradien
   return Simulation(setup).Run();
 }
 
-// How many boundaries it went on from.
+// Counts in `resumed` the boundaries from which it resumed.
 void Check(const Case& name, uint64_t seed, int64_t& resumed) {
   SCOPED_TRACE(fmt::format("{} {}, seed {}", name.strategy, name.compress, seed));
   const Scenario scenario = Choose(name, seed);
@@ -185,7 +184,7 @@ void Check(const Case& name, uint64_t seed, int64_t& resumed) {
       ASSERT_EQ(again.workers[w].steps, whole.workers[w].steps);
       EXPECT_EQ(again.workers[w].compute, whole.workers[w].compute);
       EXPECT_EQ(again.workers[w].wait, whole.workers[w].wait);
-      // Every mini-batch once, in order, over both runs.
+      // Every mini-batch is computed once and in order, over both runs.
       std::vector<int64_t> steps = saved[k].steps[static_cast<int>(w)];
       const std::vector<int64_t>& more = gradients.steps[static_cast<int>(w)];
       steps.insert(steps.end(), more.begin(), more.end());

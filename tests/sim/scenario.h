@@ -1,4 +1,4 @@
-// A small run in virtual time, for tests to change and start.
+// A small run in virtual time, for tests to modify and start.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ struct Scenario {
   }
 
   SimulationResult Run() const { return Simulation(setup).Run(); }
-  // Gradients a second.
+  // Gradients per second.
   double Rate() const {
     const SimulationResult result = Run();
     int64_t steps = 0;

@@ -53,7 +53,7 @@ TEST(ScheduleCost, HalvingDoublingCostsItsRowOfTheTable) {
   }
 }
 
-// A rank beyond a power of two hands over the whole vector and gets it back.
+// A rank beyond the power of two sends its whole vector and receives the result.
 TEST(ScheduleCost, FoldingCostsTwoRoundsOfTheWholeVector) {
   for (const int ranks : {3, 5, 11, 63}) {
     const int core = HalvingDoublingBlocks(ranks);
@@ -64,13 +64,13 @@ TEST(ScheduleCost, FoldingCostsTwoRoundsOfTheWholeVector) {
   }
 }
 
-// All but the first 64 chunks of this one are empty: the first halvings hand over all of it.
+// All but the first 64 chunks of this vector are empty: the first halvings send all of it.
 TEST(ScheduleCost, AShortVectorsHalvesAreItsOwn) {
   const ScheduleCost cost(HalvingDoublingSchedule, 2048, RoundNumbers(), 0);
   EXPECT_EQ(cost.Of(16 * 64), 22 * 100 + 2 * (5 * 64 + 32 + 16 + 8 + 4 + 2 + 1) * 64);
 }
 
-// Inside: everyone to everyone; between N nodes halving and doubling of slices that share the NIC.
+// Within a node all ranks exchange; N nodes halve and double slices that share the NIC.
 TEST(ScheduleCost, HierarchicalCostsItsThreeParts) {
   NetworkModel network = RoundNumbers();
   network.per_node = 8;
@@ -97,7 +97,7 @@ TEST(ScheduleCost, HierarchicalIsWhatSendingMessageByMessageGives) {
   EXPECT_NEAR(cost.Of(kFloats), played, 0.02 * played);
 }
 
-// Log rounds each way; a rank may be early in its tree, never late.
+// There are log P rounds each way; a rank may be early in its tree, never late.
 TEST(ScheduleCost, AVectorInTheDoubleTreesPaysForItsRounds) {
   for (const int ranks : {2, 3, 4, 8, 13, 64, 2048}) {
     int log = 0;
@@ -158,17 +158,17 @@ INSTANTIATE_TEST_SUITE_P(Planners, ScheduleCostAgreement,
 TEST_P(ScheduleCostAgreement, MessageByMessageOnUniformLinks) {
   for (const Queue queue : {Queue::kFifo, Queue::kFair}) {
     for (const int ranks : {2, 3, 4, 5, 8, 16, 33, 64}) {
-      // Ranks that do not fold begin early: what they send may be in the way of what is folded.
+      // Ranks that do not fold begin early: their messages may delay those of the fold.
       const bool folds =
           GetParam() == HalvingDoublingSchedule && !std::has_single_bit(unsigned(ranks));
       const Send send = folds ? Send::kRendezvous : Send::kEager;
       ExpectAgreement(RoundNumbers(queue), ranks, 16 * 64 * ranks, 0, send);
-      ExpectAgreement(RoundNumbers(queue), ranks, 100'003, 0.01, send);  // chunks are not alike
+      ExpectAgreement(RoundNumbers(queue), ranks, 100'003, 0.01, send);  // chunks differ in size
     }
   }
 }
 
-// By how much the cost of folding may be too low, if no message waits for its receiver.
+// Checks by how much the cost of folding may be too low if no message waits for its receiver.
 TEST(ScheduleCost, OfAFoldIsALowerBoundWhereMessagesLeaveEarly) {
   for (const int ranks : {3, 5, 6, 9, 33}) {
     constexpr int64_t kFloats = 16 * 32 * 100;
@@ -209,7 +209,7 @@ TEST(ScheduleCost, RanksOfANodeShareItsNic) {
       static_cast<double>(SchedulePlayer(OrderedSchedule, 16, model, kGamma, {n}).Finish());
   const auto costed = static_cast<double>(ScheduleCost(OrderedSchedule, 16, model, kGamma).Of(n));
   EXPECT_NEAR(costed, played, 0.01 * played);
-  // 4 ranks x 12 peers x 640 bytes out of a NIC, twice; 15 x 640 bytes to add.
+  // A NIC sends 4 ranks x 12 peers x 640 bytes, twice; 15 x 640 bytes are added.
   EXPECT_EQ(costed, 2 * (100 + 48 * 640) + 15 * 640 / 4);
 }
 

@@ -1,5 +1,5 @@
-// Carries schedules out over a Network, message by message: what the costs of sim/schedule_cost.h and
-// sim/collective_cost.h are compared with.
+// Runs schedules over a Network, message by message, as the reference for the costs of sim/schedule_cost.h and
+// sim/collective_cost.h.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace dtrain {
 
-// All ranks take the vectors (of so many floats each) through the schedule one after the other, `lanes` at a
-// time, as ScheduledCollective does with chunks.  A rank adds one thing at a time.
+// All ranks take the vectors (`floats` of each) through the schedule in order, `lanes` at a time, as
+// ScheduledCollective does with chunks.  A rank makes one addition at a time.
 class SchedulePlayer {
  public:
-  // When a message leaves: at once, as short ones do, or when its receiver has come to its round, as long
-  // ones of MPI do.
+  // When a message leaves: at once, as short ones do (eager), or when its receiver has reached its round, as long ones
+  // of MPI do (rendezvous).
   enum class Send { kEager, kRendezvous };
 
   SchedulePlayer(CollectiveScheduler scheduler, int ranks, const NetworkModel& model,
@@ -40,7 +40,7 @@ class SchedulePlayer {
     }
   }
 
-  // When all ranks have all sums.
+  // Returns when all ranks have all sums.
   Nanos Finish() {
     for (size_t rank = 0; rank < ranks_.size(); ++rank) BeginRuns(static_cast<Rank>(rank));
     while (events_.RunNext()) {
@@ -54,13 +54,13 @@ class SchedulePlayer {
     int round = 0;
     bool begun = false;
     bool adding = false;
-    std::vector<std::pair<Rank, Move>> offered;  // by others, for later rounds
+    std::vector<std::pair<Rank, Move>> offered;  // sent by others, for later rounds
   };
   struct RankState {
     CollectiveSchedule schedule;
     std::vector<Run> runs;
     size_t begun = 0;
-    int busy = 0;  // lanes
+    int busy = 0;  // lanes in use
     Nanos processor_free = 0;
   };
 

@@ -16,7 +16,7 @@ constexpr int64_t kFloats = 16 * 4 * 1000;
 
 CollectiveCost Cost() { return {"ordered", 4, RoundNumbers(), 0.25}; }
 
-// Sums of four ranks, of vectors without numbers, and when each is done.
+// All-reduces of four ranks over ghost vectors, with the time at which each is done.
 class Sums {
  public:
   explicit Sums(bool overlap)
@@ -24,7 +24,7 @@ class Sums {
     for (Rank rank = 0; rank < 4; ++rank) ends_.push_back(reductions_.Connect(rank));
   }
 
-  // All ranks start a sum at `time`, but for rank 3, which is `late`.
+  // All ranks start a sum at `time`; rank 3 starts `late` after that.
   void StartAt(Nanos time, Nanos late = 0, int64_t n = kFloats) {
     for (Rank rank = 0; rank < 4; ++rank) {
       events_.At(time + (rank == 3 ? late : 0), [this, rank, n] {

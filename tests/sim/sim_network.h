@@ -1,4 +1,4 @@
-// A network for tests, which notes when messages are sent and delivered.
+// A network for tests that records when messages are sent and delivered.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace dtrain {
 
-// Round numbers: one byte a nanosecond, a latency of 100 ns, inside a node ten bytes and 10 ns.
+// Round numbers: between nodes one byte a nanosecond and a latency of 100 ns, inside a node ten bytes a nanosecond and
+// 10 ns.
 inline NetworkModel RoundNumbers(NetworkModel::Queue queue = NetworkModel::Queue::kFair) {
   NetworkModel model;
   model.between_nodes = {.bandwidth_gbit_s = 8, .latency_us = 0.1};
@@ -15,7 +16,7 @@ inline NetworkModel RoundNumbers(NetworkModel::Queue queue = NetworkModel::Queue
   model.queue = queue;
   return model;
 }
-inline constexpr double kGamma = 0.25;  // nanoseconds to add a byte
+inline constexpr double kGamma = 0.25;  // nanoseconds per byte added
 
 struct NotedMessage {
   Rank from;
@@ -31,7 +32,7 @@ class NotingNetwork {
   NotingNetwork(const NetworkModel& model, int ranks, std::vector<int> node_of = {})
       : network(events, model, ranks, std::move(node_of)) {}
 
-  // Sends at time `start` and returns the message's index.
+  // Sends at time `start`.  Returns the index of the message.
   int Send(Rank from, Rank to, int64_t bytes, Nanos start = 0) {
     const int index = static_cast<int>(messages.size());
     messages.push_back({from, to, bytes, start});
@@ -53,7 +54,7 @@ class NotingNetwork {
   EventQueue events;
   Network network;
   std::vector<NotedMessage> messages;
-  std::vector<int> order;  // of delivery
+  std::vector<int> order;  // messages in the order of delivery
 
  private:
   void Start(int index) {

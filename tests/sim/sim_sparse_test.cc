@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Ranks that start sums at times of their own.
+// Ranks that start sums at different times.
 class SimulatedSparse : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr int kRanks = 5;
@@ -55,7 +55,7 @@ TEST_P(SimulatedSparse, SumsHaveTheBitsOfRealRanks) {
 
 TEST_P(SimulatedSparse, OneSumAfterTheOtherEachAtItsCost) {
   const std::vector<Selected> mine(kRanks, {{1, 2, 7}, {3.0f, 4.0f, 5.0f}});
-  Nanos ends_at = 500;  // when the last rank comes
+  Nanos ends_at = 500;  // when the last rank starts
   for (int64_t call = 0; call < 3; ++call) {
     ends_at += cost_.Of({.entries = 3, .k = 2, .call = call});
   }

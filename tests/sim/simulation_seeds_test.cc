@@ -1,5 +1,5 @@
-// Thousands of clusters that nobody would build: whatever delays, jitter, stragglers and pauses do,
-// the protocols' rules hold and every run ends.  support/seeds.h says how many; a failure names its seed.
+// Runs thousands of unusual clusters: with any delays, jitter, stragglers and pauses the protocols' rules hold and
+// every run ends.  support/seeds.h has their number; a failure prints its seed.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@ namespace {
 
 struct Chosen {
   Scenario scenario;
-  int64_t bound;  // of the lead
+  int64_t bound;  // of a worker's lead
   int64_t steps;  // of all workers
-  int64_t late;   // steps that may start while word travels that these have
+  int64_t late;   // steps that may start while the message about the run's end is in flight
 };
 
 Chosen Choose(const std::string& name, uint64_t seed) {
@@ -37,10 +37,10 @@ Chosen Choose(const std::string& name, uint64_t seed) {
   setup.exchange.rule.last_samples = setup.exchange.rule.batch * global_steps;
   setup.exchange.rule.checkpoint_every_steps = draws.Between(0, 1) * draws.Between(1, 9);
   chosen.steps = workers * global_steps;
-  // Server 0, the leader's neighbour, has heard that a step starts before it lets the worker start
-  // another, and its answer comes behind the leader's word.  So each of the other workers starts
-  // one step more.  What a boundary held back has its answer already where weights are prefetched:
-  // there it may be two, and one of the worker that completes the run.
+  // Server 0, next to the leader, has learnt that a step starts before it lets the worker start another, and its answer
+  // arrives after the leader's message.  So each of the other workers starts one more step.  With prefetched weights, a
+  // step that a boundary held back already has its answer: two more may start, and one more of the worker that
+  // completes the run.
   chosen.late =
       prefetch && setup.exchange.rule.checkpoint_every_steps > 0 ? 2 * workers - 1 : workers - 1;
   ClusterConfig& cluster = setup.cluster;
@@ -62,7 +62,7 @@ Chosen Choose(const std::string& name, uint64_t seed) {
 void Check(const std::string& name, uint64_t seed) {
   SCOPED_TRACE(name + ", seed " + std::to_string(seed));
   const Chosen chosen = Choose(name, seed);
-  const SimulationResult result = chosen.scenario.Run();  // throws where anybody waits for ever
+  const SimulationResult result = chosen.scenario.Run();  // throws if an actor waits for ever
   int64_t steps = 0;
   for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
   const int64_t workers = static_cast<int64_t>(result.workers.size());
@@ -74,7 +74,7 @@ void Check(const std::string& name, uint64_t seed) {
   if (name == "ps_asp") return;
   if (name == "ps_bsp") {
     ASSERT_EQ(steps, chosen.steps);
-    ASSERT_EQ(result.protocol.staleness.size(), 1u);  // all fresh
+    ASSERT_EQ(result.protocol.staleness.size(), 1u);  // no gradient is stale
     return;
   }
   ASSERT_LE(result.protocol.clock_lead_max, chosen.bound);
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Protocols, SimulationSeedsTest,
 
 // ------------------------------------------------------------------ nodes and groups
 
-// The cluster of a seed, with another strategy on it.
+// Returns the cluster of a seed with another strategy.
 Scenario InSameCluster(const std::string& name, const std::string& keys, uint64_t seed) {
   const Scenario like = Choose("ps_asp", seed).scenario;
   Scenario scenario(name, like.setup.exchange.placement().workers, keys);
@@ -123,7 +123,7 @@ TEST(SimulationSeeds, InhadAppliesOrDropsEveryGradientOnce) {
     Scenario scenario = InSameCluster("inhad", keys, static_cast<uint64_t>(seed));
     std::vector<int>& node_of = scenario.setup.exchange.actors.placement.node_of;
     for (size_t w = 0; w < node_of.size(); ++w) node_of[w] = static_cast<int>(w / 2);
-    const SimulationResult result = scenario.Run();  // throws where anybody waits for ever
+    const SimulationResult result = scenario.Run();  // throws if an actor waits for ever
     int64_t steps = 0;
     for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
     ASSERT_EQ(result.protocol.gradients() + result.protocol.dropped, steps);
@@ -162,7 +162,7 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
     int64_t steps = 0;
     for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
     ASSERT_EQ(result.protocol.gradients(), steps);
-    // Beside gradients, residuals are flushed: one to each group's server.
+    // Besides gradients, residuals are flushed, one to each group's server.
     const int64_t flushed = result.protocol.up_transfers - steps;
     const auto idle = static_cast<int64_t>(result.protocol.idle_servers.size());
     ASSERT_TRUE(result.protocol.regroups > 0 || flushed % (servers - idle) == 0) << flushed;
@@ -173,7 +173,7 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
 
 // ------------------------------------------------------------------ death
 
-// Up to three deaths, at any time of a run that would take about so long; somebody lives.
+// Draws up to three deaths at any time of a run of about this length; at least one worker survives.
 void ChooseDeaths(Draws& draws, double seconds, SimulationSetup& setup) {
   const Placement& placement = setup.exchange.placement();
   const int per_node = setup.cluster.per_node();
@@ -193,9 +193,9 @@ void ChooseDeaths(Draws& draws, double seconds, SimulationSetup& setup) {
   setup.exchange.actors.may_fail = !setup.cluster.deaths.empty();
 }
 
-// What was handed in is applied, dropped or lost, each once, and the living do the work of the dead.
+// Every submitted gradient is applied, dropped or lost once, and the living workers do the steps of the dead ones.
 void CheckAccounts(const Scenario& scenario, int64_t& died) {
-  const SimulationResult result = scenario.Run();  // throws where anybody waits for ever
+  const SimulationResult result = scenario.Run();  // throws if an actor waits for ever
   int64_t steps = 0;
   for (const SimulatedWorker& worker : result.workers) {
     steps += worker.steps;

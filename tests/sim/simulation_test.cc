@@ -1,4 +1,4 @@
-// Whole runs in virtual time: the strategies' own actors over a simulated cluster.
+// Tests whole runs in virtual time: the strategies' own actors over a simulated cluster.
 #include "framework/sim/simulation.h"
 
 #include <gmock/gmock.h>
@@ -53,8 +53,8 @@ TEST(Simulation, TransientStragglersCostBspMoreThanSsp) {
   EXPECT_GE(rate("ps_ssp", "staleness: 3"), 1.1 * rate("ps_bsp", ""));
 }
 
-// While the slow worker computes one gradient, each of the others makes four: 12; and of 13
-// gradients between two of a fast worker's four ... (3 x 4 + 1) / 4 - 1 = 2.25.
+// While the slow worker computes one gradient, each of the others computes four: 12 in all.  Between two gradients of a
+// fast worker are, of the 13 gradients in that time, (3 x 4 + 1) / 4 - 1 = 2.25.
 TEST(Simulation, StalenessOfAspOnAFreeLink) {
   Scenario scenario("ps_asp", 4);
   scenario.FreeLink().Slowdown({1, 1, 1, 4}).Stragglers(0.02);
@@ -82,7 +82,7 @@ TEST(Simulation, OneSeedGivesOneHistory) {
   EXPECT_NE(scenario.Run().state_sha256, first.state_sha256);
 }
 
-// f(w) = |w - target|^2 / 2 with a little noise of its own for every mini-batch.
+// f(w) = |w - target|^2 / 2, with its own small noise for every mini-batch.
 class Quadratic : public SourceAtOnce {
  public:
   StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
@@ -122,7 +122,7 @@ TEST(Simulation, SynchronousStrategiesGiveTheSameBits) {
   EXPECT_EQ(RunNumeric("ps_bsp", "servers: 3, placement: colocated").weights, expected);
 }
 
-// 20 layers of 50,000 values: a step as the plan predicts it, by the same network.
+// For 20 layers of 50,000 values, a step takes the time that the plan predicts from the same network.
 TEST(Simulation, AStepTakesWhatItsPlanPredicts) {
   const ArenaLayout layout{{{"w", {1'000'000}, {0, 1'000'000}, true}}};
   std::map<std::string, double> seconds;
@@ -188,16 +188,16 @@ TEST(CompressedSimulation, AGhostTakesTheTimeAndTheBytesOfANumericRun) {
     if (numeric) scenario.setup.source = &source;
     results[numeric] = scenario.Run();
   }
-  // Shards have about half of the entries each, together all of them.
+  // Each shard has about half of the entries, and both together have all of them.
   EXPECT_EQ(results[1].traffic.bytes_sent, results[0].traffic.bytes_sent);
-  EXPECT_NEAR(ToSeconds(results[1].time), ToSeconds(results[0].time), 1e-3);  // of 25
+  EXPECT_NEAR(ToSeconds(results[1].time), ToSeconds(results[0].time), 1e-3);  // of 25 s
   EXPECT_DOUBLE_EQ(results[1].compression.density(), 0.1);
   EXPECT_EQ(results[0].compression.entries_sent, results[1].compression.entries_sent);
   EXPECT_GT(results[0].compress_longest, 0);
   EXPECT_EQ(results[0].compress_longest, results[1].compress_longest);
 }
 
-// 8 bytes for one entry in ten, and 4 for every weight that comes back.
+// A push has 8 bytes for one entry in ten; the weights come back with 4 bytes each.
 TEST(CompressedSimulation, ASlowLinkCarriesLess) {
   const auto seconds = [](const char* compress) {
     Scenario scenario("ps_asp", 2);

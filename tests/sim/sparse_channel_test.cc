@@ -1,5 +1,4 @@
-// Sparse vectors in messages: what goes over a transport is what arrives, and what a simulation
-// charges for.
+// Tests sparse vectors in messages: a transport delivers them unchanged, and the simulation charges their size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +34,7 @@ Envelope EnvelopeWith(VectorSlice slice) {
   return {.from = 3, .to = 4, .message = {7, {1, 2}}, .slice = std::move(slice)};
 }
 
-// All that is sent here, in order.
+// Returns all slices that the tests send, in order.
 std::vector<VectorSlice> Pieces(BlobPools& pools) {
   return {SparseSlice(pools, 40), SparseSlice(pools, 40).Part({103, 112}),
           SparseSlice(pools, 0),  DenseSlice(pools),
@@ -62,7 +61,7 @@ void ExpectThatTheyArrived(const std::vector<VectorSlice>& got) {
   EXPECT_EQ(got[5].entries, 0);
 }
 
-// The traffic of rank 0, which sends them all.
+// Returns the traffic of rank 0, which sends all of them.
 Collective::Traffic OverThreads() {
   Collective::Traffic traffic[2];
   LocalWorld::Run(2, [&](Transport& transport) {
@@ -109,7 +108,7 @@ TEST(SparseMessages, ArriveWholeAndCostTheSameBytesEverywhere) {
   EXPECT_EQ(real.bytes_sent, headers + 8 * (40 + 3 + 0 + 1 + 0) + 4 * 900);
 }
 
-// --- the pools that sparse messages are received into
+// --- the pools for received sparse messages
 
 TEST(BlobPools, RoomIsAtMostAnEighthTooMuch) {
   for (int64_t elements = 1; elements < 5'000'000; elements += 1 + elements / 7) {

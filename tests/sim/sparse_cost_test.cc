@@ -15,12 +15,12 @@ namespace {
 
 using Queue = NetworkModel::Queue;
 
-constexpr int64_t kAlpha = 100;  // of RoundNumbers; a byte takes 1 ns there
+constexpr int64_t kAlpha = 100;  // as in RoundNumbers; a byte takes 1 ns there
 
 int64_t Log2(int64_t ranks) { return std::llround(std::ceil(std::log2(ranks))); }
 
-// k entries of each rank, as the cost takes them to be: alike in all regions.  `same`: everywhere the
-// same ones.
+// k entries on each rank, spread evenly over all regions as the cost model assumes.  With `same` all ranks have equal
+// positions.
 class Selections {
  public:
   Selections(int ranks, int64_t k, bool same) : n_(k * ranks * 4) {
@@ -45,7 +45,7 @@ class Selections {
   std::vector<std::vector<float>> values_;
 };
 
-// The real collective, over a simulated network.
+// Runs the real collective over a simulated network.
 class Player {
  public:
   Player(const std::string& name, int ranks, const NetworkModel& model,
@@ -58,7 +58,7 @@ class Player {
     }
   }
 
-  // How long one more sum takes.
+  // Returns the time of one more sum.
   Nanos Sum(int64_t k, const Selections& selections) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       At(rank).Start(0, selections.n(), k, selections.Of(rank));
@@ -141,14 +141,14 @@ TEST(SparseCost, OneRankPaysNothingAndAnUnknownNameIsAnError) {
   EXPECT_THROW(SparseCost("ring", 2, RoundNumbers(), kGamma), UsageError);
 }
 
-// The real collectives over the simulated network, call by call.
+// Compares the real collectives over the simulated network with the cost, call by call.
 class SparseCostAgreement : public ::testing::TestWithParam<std::string> {
  protected:
   struct Times {
     double costed;
     double played;
   };
-  static constexpr int64_t kEntries = 480;  // of all world sizes below a multiple
+  static constexpr int64_t kEntries = 480;  // a multiple of all smaller world sizes
 
   std::vector<Times> TimesOf(const NetworkModel& model, int ranks) {
     const SparseCost cost(GetParam(), ranks, model, 0);
@@ -175,7 +175,7 @@ TEST_P(SparseCostAgreement, MessageByMessageOnUniformLinks) {
   }
 }
 
-// Where the world is no power of two, quick ranks' next messages share NICs with the periodic sums.
+// If the world is no power of two, the next messages of fast ranks share NICs with the periodic sums.
 TEST_P(SparseCostAgreement, IsABoundForAnyRanksAndQueues) {
   for (const int ranks : {3, 5, 6, 12}) {
     for (const Queue queue : {Queue::kFifo, Queue::kFair}) {
@@ -235,15 +235,15 @@ TEST_P(SparseCostAgreement, WhatIsMovedIsWhatTheRanksCount) {
 TEST(SparseCost, InsideOneNodeTheNicCostsNothing) {
   NetworkModel model = RoundNumbers();
   model.per_node = 4;
-  // 10 ns, ten bytes a ns.
+  // Latency 10 ns, ten bytes per ns.
   EXPECT_EQ(SparseCost("gather", 4, model, 0).Of({.entries = 100, .k = 100}),
             std::llround(2 * 10 + 3 * 80.4));
   EXPECT_EQ(SparseCost("gather", 4, RoundNumbers(), 0, {0, 0, 0, 0}).Of({.entries = 100, .k = 100}),
             std::llround(2 * 10 + 3 * 80.4));
 }
 
-// The words of oktopk.md 3 for thousands of ranks: gather's grow with them, gtopk's with their
-// logarithm, oktopk's do not.
+// The words of oktopk.md 3 for thousands of ranks: those of gather grow with the number of ranks, those of gtopk with
+// its logarithm, those of oktopk do not grow.
 TEST(SparseCost, TwoThousandRanks) {
   const SparseLoad load{.entries = 100'000, .k = 100'000};
   const auto words = [&](const std::string& name) {

@@ -1,4 +1,4 @@
-#include "framework/sim/network_model.h"
+#include "framework/cluster/network_model.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ TEST(TokenBucket, WithoutABucketTheRateIsConstant) {
   TokenBucket link(kPlain);
   EXPECT_EQ(link.TimeFor(500), 500);
   EXPECT_EQ(link.BytesIn(500), 500);
-  link.Pass(0, 1e9);  // idle: nothing is saved up
+  link.Pass(0, 1e9);  // without a bucket, idle time saves no tokens
   EXPECT_EQ(link.TimeFor(500), 500);
 }
 
@@ -37,13 +37,13 @@ TEST(TokenBucket, TheLineRateEndsWhenTheBucketIsEmpty) {
 
 TEST(TokenBucket, WhatPassesTakesTokensAndTimeBringsThem) {
   TokenBucket link(kLine);
-  link.Pass(1000, 500);  // 500 came meanwhile
+  link.Pass(1000, 500);  // 500 tokens have accumulated
   EXPECT_EQ(link.TimeFor(3000), 2500);
-  link.Pass(3000, 2500);  // empty
+  link.Pass(3000, 2500);  // the bucket is empty
   EXPECT_EQ(link.TimeFor(100), 100);
   link.Pass(0, 300);
   EXPECT_EQ(link.TimeFor(600), 300);
-  link.Pass(0, 1e6);  // full, not fuller
+  link.Pass(0, 1e6);  // the bucket is full and stays so
   EXPECT_EQ(link.TimeFor(3000), 2000);
 }
 

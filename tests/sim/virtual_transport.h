@@ -1,5 +1,5 @@
-// VirtualWorld: real transports' work in virtual time.  What its ranks send takes as long as the
-// simulated network says, so a collective that was written for real ranks shows what it costs there.
+// VirtualWorld: transports in virtual time.  Messages take the time of the simulated network, so that a collective for
+// real ranks shows its cost there.
 #pragma once
 
 #include <cstring>
@@ -27,8 +27,8 @@ class VirtualWorld {
   int size() const { return static_cast<int>(ends_.size()); }
   Transport& at(Rank rank) { return *ends_[static_cast<size_t>(rank)]; }
 
-  // Until nothing is under way; `progress` is called again after each event until it returns false.
-  // The time at which `done` became true.
+  // Runs until nothing is in flight; `progress` is called again after each event until it returns false.  Returns the
+  // time at which `done` became true.
   Nanos Run(const std::function<bool()>& progress, const std::function<bool()>& done) {
     while (true) {
       while (progress()) {
@@ -95,7 +95,7 @@ class VirtualWorld {
         message = Fits(*message) ? inbox_.erase(message) : message + 1;
       }
     }
-    // Given to the oldest receive that awaits it.
+    // Gives the message to the oldest receive that matches it.
     bool Fits(const Message& message) {
       for (Posted& posted : requests_) {
         if (posted.done || !posted.receives) continue;
@@ -111,7 +111,7 @@ class VirtualWorld {
     VirtualWorld& world_;
     const Rank rank_;
     std::vector<Rank> node_ranks_;
-    std::deque<Posted> requests_;  // all that were ever made
+    std::deque<Posted> requests_;  // all requests ever made
     std::deque<Message> inbox_;
   };
 

@@ -28,7 +28,7 @@ TEST(AdamW, FollowsPyTorch) {
                         {0.288959597f, -1.112811246f, 1.913255345f});  // PyTorch's default decay
 }
 
-// The formulas of adam.cc once more, in double.
+// Implements the formulas of adam.cc again, in double.
 struct Reference {
   bool decoupled;
   double decay;
@@ -111,7 +111,7 @@ TEST(Adam, KeysAndDefaults) {
   EXPECT_EQ(adam.lr, 0.001);
   EXPECT_THAT(adam.solver->StateNames(), ElementsAre("exp_avg", "exp_avg_sq"));
   EXPECT_EQ(ReadSolver("{name: sgd}").lr, 0.01);
-  // One at a time: an error in a name lists all the others.
+  // Each key is tried alone, because an error in a key's name lists all the other keys.
   for (const char* wrong : {"beta1: 1", "beta1: -0.1", "beta2: 1", "beta2: -0.1", "epsilon: -1",
                             "weight_decay: -1", "momentum: 0.9"}) {
     try {

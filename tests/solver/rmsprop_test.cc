@@ -24,7 +24,7 @@ TEST(RmsProp, FollowsPyTorch) {
       {0.329340193f, -1.171074772f, 1.851032536f}, 2e-6f);
 }
 
-// The formulas of rmsprop.cc once more, in double.
+// Implements the formulas of rmsprop.cc again, in double.
 struct RmspropReference {
   double momentum, decay;
   double w, square = 0, b = 0;

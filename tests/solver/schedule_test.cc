@@ -75,8 +75,8 @@ TEST(Schedule, PolynomialFallsWithItsPower) {
   EXPECT_DOUBLE_EQ(Read("{name: polynomial, power: 2, to: 0.2}")({5, 10}), 0.2 + 0.8 * 0.25);
 }
 
-// torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=101, cycle_momentum=False) at steps 0,
-// 10, 60 and 100; its phases end at steps 0.3 * 101 - 1 and 100.
+// The values are those of torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=101,
+// cycle_momentum=False) at steps 0, 10, 60 and 100; its phases end at steps 0.3 * 101 - 1 and 100.
 TEST(Schedule, OneCycleFollowsPyTorch) {
   const Schedule schedule = Read("{name: one_cycle, rise: 0.293}");
   EXPECT_NEAR(schedule({0, 100}), 0.04, 1e-12);

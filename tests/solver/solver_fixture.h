@@ -1,4 +1,4 @@
-// What the tests of solvers share.
+// Fixtures shared by the solver tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 namespace dtrain {
 
-// "{name: sgd, lr: 0.1}".  Throws ConfigError as a run would.
+// Reads a section such as "{name: sgd, lr: 0.1}". Throws ConfigError as a run would.
 inline SolverConfig ReadSolver(const std::string& section) {
   config::Document document = config::Document::FromText("solver: " + section, "test.yaml");
   SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
@@ -30,13 +30,13 @@ inline std::vector<float> RandomVector(int64_t count, uint64_t stream, float low
   return values;
 }
 
-// The second one does not decay.
+// Weight decay applies to the first parameter only.
 inline ArenaLayout TwoParameters(int64_t first, int64_t second) {
   return {{{"a.weight", {first}, {0, first}, true},
            {"a.bias", {second}, {first, first + second}, false}}};
 }
 
-// Weights, and what `solver` keeps beside them, which starts at 0.
+// Weights and the solver's state vectors. The state starts at 0.
 struct SolverArenas {
   explicit SolverArenas(const Solver& of, ArenaLayout of_layout = TwoParameters(100, 57),
                         std::vector<float> start = RandomVector(157, 1))
@@ -44,7 +44,8 @@ struct SolverArenas {
     state.assign(solver.StateNames().size(), std::vector<float>(w.size()));
   }
 
-  // One update of `range` by the rate, the count of updates and the gradient's scale of `how`.
+  // Updates `range` once. `how` has the learning rate, the number of updates so far and the
+  // gradient's scale.
   bool Apply(Range range, const std::vector<float>& gradient, UpdateArgs how) {
     std::vector<float*> parts;
     for (std::vector<float>& vector : state) parts.push_back(vector.data() + range.begin);
@@ -60,7 +61,7 @@ struct SolverArenas {
   std::vector<std::vector<float>> state;  // in StateNames() order
 };
 
-// Three steps at lr 0.1, beside torch.optim in double.
+// Compares three steps at lr 0.1 with the results of torch.optim in double.
 inline void ExpectAfterThreeSteps(const std::string& section, const std::vector<float>& expected,
                                   float tolerance = 1e-6f) {
   const auto solver = ReadSolver(section).solver;
@@ -101,8 +102,8 @@ inline void ExpectNonFiniteWeightsAreNoticed(const Solver& solver) {
   }
 }
 
-// Any number of threads writes the same bits and notices a NaN.  Two parameters, the second of
-// which does not decay; solver vectors start at 0 or above.
+// Any number of threads writes the same bits and detects a NaN. There are two parameters, and the
+// second has no weight decay; the solver's vectors start with values >= 0.
 inline void ExpectThreadsChangeNothing(const Solver& solver) {
   constexpr int64_t kCount = 100'003, kFirst = kCount - 3;
   const ArenaLayout layout = TwoParameters(kFirst, 3);

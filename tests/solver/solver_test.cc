@@ -47,7 +47,7 @@ TEST(SolverConfig, ErrorsAreReportedTogether) {
   }
 }
 
-// A float has no such number: the weights would be infinite after one step.
+// A float cannot hold such a number: the weights would be infinite after one step.
 TEST(SolverConfig, ARateBeyondFloatIsRefused) {
   EXPECT_EQ(ReadSolver("{lr: 3e38}").lr, 3e38);
   for (const char* section : {"{lr: 3.5e38}", "{name: sgd, lr: 1, weight_decay: 1e39}",
@@ -96,8 +96,8 @@ TEST(Clip, SumOfSquaresIsExactInDoubleAndTheSameEverywhere) {
   }
 }
 
-// Element i belongs to partial sum i % 16, also in the last incomplete row; numbers of many sizes
-// round differently in another order.  What lies behind the last element is not read.
+// Element i belongs to partial sum i % 16, also in the last incomplete row. The magnitudes differ
+// so that another order of additions rounds differently. No element past the last one is read.
 TEST(Clip, SumOfSquaresAddsInTheOrderThatIsDocumented) {
   std::vector<float> x = RandomVector(64, 7);
   for (size_t i = 0; i < x.size(); ++i) x[i] *= std::pow(10.0f, static_cast<float>(i % 7));
@@ -117,7 +117,7 @@ TEST(SolverRegistry, EverySolverHasHelp) {
   for (const auto& [name, entry] : SolverRegistry::All()) EXPECT_FALSE(entry.help.empty()) << name;
 }
 
-// Three parameters with factors of their own; ranges that cut them.
+// Four parameters have factors of their own, and the ranges begin and end inside them.
 TEST(LrFactor, MultipliesTheRateOfItsParameter) {
   ArenaLayout layout = {{{"a", {10}, {0, 10}, true},
                          {"b", {6}, {10, 16}, false},
@@ -160,7 +160,8 @@ TEST(LrFactor, MultipliesTheRateOfItsParameter) {
   }
 }
 
-// Nothing that is computed keeps a -0, or survives a velocity that has run away before the layer was frozen.
+// A computed update would turn -0 into 0, and a velocity that overflowed before the layer was
+// frozen would spoil the weights. So neither weights nor state are touched.
 TEST(LrFactor, OfZeroKeepsWeightsAndStateToTheBit) {
   ArenaLayout layout = {{{"a", {3}, {0, 3}}, {"b", {1}, {3, 4}}}};
   layout.entries[0].lr_factor = 0;

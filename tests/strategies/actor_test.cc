@@ -1,4 +1,4 @@
-// What the actors refuse, and their state in checkpoints.
+// Tests what the actors refuse, and their state in checkpoints.
 #include <gtest/gtest.h>
 
 #include "framework/core/error.h"
@@ -10,7 +10,7 @@
 namespace dtrain::ps {
 namespace {
 
-// One strategy's actors; effects go nowhere.
+// The actors of one strategy; their effects are dropped.
 class Actors {
  public:
   explicit Actors(const std::string& section, int workers = 2)
@@ -75,7 +75,7 @@ TEST(PsWorkerDeathTest, AStepEndsOnce) {
   EXPECT_DEATH(actors.worker().OnEnd({}, effects), "ps_ssp worker 0: clock 1, idle");
 }
 
-// A pull by itself is admitted by the same rule as one that rides on a push.
+// A separate pull is admitted by the same rule as a pull within a push.
 TEST(SspServer, APullWaitsForTheSlowest) {
   Actors actors("{name: ps_ssp, staleness: 0}");
   actors.Reach(actors.server(), 0, Push{.clock = 1});

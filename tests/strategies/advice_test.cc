@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Three gradients of 100 elements, T = start + bytes / 400.
+// Returns three gradients of 100 elements; T = start + bytes / 400.
 LayerGradients Pieces(const std::vector<double>& ready, double start) {
   LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 300}}};
   layer_gradients.ready = ready;
@@ -31,7 +31,7 @@ std::map<std::string, double> Seconds(const LayerGradients& layer_gradients) {
   return seconds;
 }
 
-// By hand: the first alone from 1 to 6, the others from 7 on.
+// Computed by hand: the first gradient is sent alone from 1 to 6, the others from 7 on.
 TEST(ScheduleAdvice, PredictsEachAndTakesTheShortestStep) {
   const LayerGradients layer_gradients = Pieces({1, 4, 7}, 4);
   const std::map<std::string, double> expected = {
@@ -42,7 +42,7 @@ TEST(ScheduleAdvice, PredictsEachAndTakesTheShortestStep) {
   EXPECT_THAT(BestSchedule(all).buckets, ElementsAre(Range{0, 100}, Range{100, 300}));
 }
 
-// Where merging gains nothing, and where all come at once: without a plan by times.
+// If merging gains nothing, and if all gradients are ready at once, the advice is a schedule without measured times.
 TEST(ScheduleAdvice, OfEqualOnesTheSimplerOne) {
   EXPECT_EQ(BestSchedule(PredictSchedules(Pieces({1, 4, 7}, 0))).name, "wfbp");
   EXPECT_EQ(BestSchedule(PredictSchedules(Pieces({7, 7, 7}, 4))).name, "single");

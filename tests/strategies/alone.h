@@ -1,4 +1,4 @@
-// Alone: one actor of a strategy without the others, and what it asks for, in words.
+// Alone: one actor of a strategy without the others; it returns the actor's effects as text.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace dtrain {
 
 class Alone {
  public:
-  // Actor `id` of so many workers' run of the strategy; a model of 10 elements.
+  // Creates actor `id` of a run of the strategy with `workers` workers and a model of 10 elements.
   Alone(const std::string& strategy, const std::string& keys, int workers, ActorId id,
         bool may_fail = false)
       : strategy_(MakeStrategy(strategy, keys)),
@@ -22,13 +22,13 @@ class Alone {
     actor_ = strategy_->MakeActor(id, setup_);
   }
 
-  // Effects at that time; what was said before is forgotten.
+  // Returns a writer for effects at time `now`; it clears the text of earlier effects.
   EffectWriter At(Nanos now) {
     text_.clear();
     return EffectWriter(
         setup_.placement, id_, *actor_, text_, [](ActorId, const Message&) {}, now);
   }
-  // What it asks for when a message comes.
+  // Returns the effects of a message.
   template <class M>
   std::string Receives(ActorId from, const M& message, Nanos now = 0) {
     EffectWriter effects = At(now);

@@ -33,7 +33,7 @@ TEST(FusionBuckets, LargeLimitGivesOne) {
 }
 
 TEST(FusionBuckets, AllReduceFuses64MBUnlessToldOtherwise) {
-  const int64_t most = 16 << 20;  // of 4 bytes
+  const int64_t most = 16 << 20;  // elements; 4 bytes each
   const LayerGradients just{{{0, 10}, {10, most}}}, more{{{0, 10}, {10, most + 1}}};
   const auto usual = MakeStrategy("{name: allreduce}");
   EXPECT_TRUE(usual->synchronous());
@@ -51,8 +51,8 @@ TEST(Schedules, LayerByLayerOrAllAtOnce) {
   EXPECT_THAT(MakeStrategy("{name: single}")->Buckets(kPieces), ElementsAre(Range{0, 130}));
 }
 
-// The counter-example to the published rule (three gradients of 100 elements, T = 4 + bytes / 400):
-// looking at one boundary at a time it merges all, and the best plan sends the first alone.
+// The counter-example to the published rule (three gradients of 100 elements, T = 4 + bytes / 400): a rule that looks
+// at one boundary between gradients at a time merges all; the best plan sends the first gradient alone.
 LayerGradients CounterExample() {
   LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 200}, {200, 300}}};
   layer_gradients.ready = {1, 4, 4, 7};

@@ -10,7 +10,7 @@
 namespace dtrain::ps {
 namespace {
 
-// The table as one would write it first.
+// The simplest implementation of the table.
 struct BruteForce {
   std::vector<int64_t> finished;
   std::vector<bool> removed;
@@ -32,7 +32,7 @@ TEST(ClockTable, AgreesWithBruteForce) {
     BruteForce brute{std::vector<int64_t>(workers, 0), std::vector<bool>(workers, false)};
     int present = workers;
     for (uint64_t i = 1; i < 300; ++i) {
-      // The square favours low numbers: some workers are much faster.
+      // The square favours low numbers: some workers are much faster than others.
       const int worker = static_cast<int>(random.Below(2 * i, workers) *
                                           random.Below(2 * i + 1, workers) / workers);
       if (brute.removed[worker]) continue;

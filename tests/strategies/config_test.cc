@@ -1,4 +1,4 @@
-// Keys of the strategies, what they do with them, and what does not fit together.
+// Tests the keys of the strategies, their effects, and combinations that are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,9 +94,9 @@ TEST(PsConfig, MoreServersThanParameters) {
   }
 }
 
-// ------------------------------------------------------------------ what fits together
+// ------------------------------------------------------------------ combinations
 
-// What is wrong with a strategy's keys for so many workers, one a line.
+// Returns the errors in a strategy's keys for `workers` workers, one a line.
 std::string ErrorsOf(const std::string& section, int workers) {
   std::string text;
   for (const Strategy::KeyError& error : MakeStrategy(section)->Check(workers)) {
@@ -161,8 +161,8 @@ TEST(InhadConfig, WordsAndRanges) {
   EXPECT_THAT(ErrorOf("{name: inhad, s_max: 1000000000}"), HasSubstr("10000"));
 }
 
-// Three workers, n = 5: one gradient is enough, and the bound is 2 * 3 + 1, so that a node has eight
-// sums besides `weights` and `out`.
+// With three workers and n = 5 an update has one gradient, and the bound is 2 * 3 + 1; a node then has eight sums
+// besides `weights` and `out`.
 TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
   const auto strategy = MakeStrategy("{name: inhad, n: 5}");
   const ActorSetup setup = SetupFor(*strategy, 3, 8);
@@ -172,7 +172,7 @@ TEST(InhadConfig, NAboveTheWorkersIsTheWorkers) {
             "n: n is 6, but there are 5 workers: it counts as 5\n");
 }
 
-// The table that `dtrain list` shows and the config check uses.
+// Tests the table that `dtrain list` shows and the config check uses.
 TEST(Takes, TheTableReadsTheSameFromBothSides) {
   const std::vector<std::string> at_given_density = {"bf16",  "dgc",  "fp16",   "gaussiank",
                                                      "randk", "topk", "trimmed"};

@@ -1,5 +1,4 @@
-// GSSP's coordinator by itself: when it makes groups, which servers they get, and the densities that it
-// says.
+// Tests GSSP's coordinator alone: when it makes groups, which servers it assigns, and the densities that it sends.
 #include "framework/strategies/gssp/coordinator.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +19,7 @@ using Servers = std::vector<int64_t>;
 using Times = std::vector<int64_t>;
 using Densities = std::vector<double>;
 
-// All workers tell the coordinator how fast they are, boundary by boundary.
+// Reports the speeds of all workers to the coordinator, boundary by boundary.
 class Boundaries {
  public:
   explicit Boundaries(const std::string& keys, int workers, const std::string& compress = "")
@@ -28,8 +27,8 @@ class Boundaries {
         setup_(SetupFor(*strategy_, workers, 10, compress)),
         coordinator_(strategy_->MakeActor(setup_.placement.CoordinatorId(), setup_)) {}
 
-  // The servers of all workers, if it has said any.  The group servers' probes find `alone`, or
-  // nothing.
+  // Returns the servers of all workers if the coordinator sent a Regroup, else none.  The group servers' probes measure
+  // the transfer times `alone`, or nothing.
   Servers At(int64_t steps, int64_t epochs, const Times& compute, const Times& transfers = {},
              const Times& alone = {}) {
     Servers servers;
@@ -64,7 +63,7 @@ class Boundaries {
   }
   const Densities& densities() const {
     return densities_;
-  }  // by worker, as said at the last boundary
+  }  // by worker, as reported at the last boundary
   int64_t regroups() const {
     ProtocolReport report;
     coordinator_->Report(report);
@@ -82,10 +81,10 @@ class Boundaries {
   std::unique_ptr<Actor> coordinator_;
   std::string text_;
   Densities densities_;
-  int probes_ = 0;  // that it asked for
+  int probes_ = 0;  // probes that it requested
 };
 
-// ------------------------------------------------------------------ when
+// ------------------------------------------------------------------ time of the grouping
 
 TEST(FirstGrouping, IsBehindTwentyStepsWhateverBoundariesThereWere) {
   const Times times = {100, 300, 100, 300};
@@ -107,7 +106,7 @@ TEST(FirstGrouping, ThatMovesNobodyIsNotSaidAndNotCounted) {
   Boundaries boundaries("servers: 4", 8);  // two workers a block, the slowest block first
   EXPECT_EQ(boundaries.At(20, 0, {400, 400, 300, 300, 200, 200, 100, 100}), Servers{});
   EXPECT_EQ(boundaries.regroups(), 0);
-  // It was one all the same: from here on a worker must lie elsewhere for two epochs.
+  // That boundary had one all the same: from here on a worker must fit another group for two epochs.
   const Times swapped = {400, 100, 300, 300, 200, 200, 100, 100};
   EXPECT_EQ(boundaries.At(24, 1, swapped), Servers{});
 }
@@ -117,11 +116,11 @@ TEST(Drift, MovesAWorkerThatLiesElsewhereForTwoEpochs) {
   EXPECT_EQ(boundaries.At(20, 0, {100, 100, 100, 300, 300, 300}), Servers{});
   const Times drifted = {100, 100, 300, 300, 300, 300};
   EXPECT_EQ(boundaries.At(25, 1, drifted), Servers{});
-  EXPECT_EQ(boundaries.At(28, 1, drifted), Servers{});  // no new epoch
+  EXPECT_EQ(boundaries.At(28, 1, drifted), Servers{});  // no new epoch yet
   boundaries.Reload();
   EXPECT_EQ(boundaries.At(30, 2, drifted), (Servers{0, 0, 1, 1, 1, 1}));
   EXPECT_EQ(boundaries.regroups(), 1);
-  EXPECT_EQ(boundaries.densities(), Densities{});  // nothing is compressed
+  EXPECT_EQ(boundaries.densities(), Densities{});  // no compressor
 }
 
 TEST(Drift, IsSeenOfTheFirstWorkerAsOfAnyOther) {
@@ -132,28 +131,28 @@ TEST(Drift, IsSeenOfTheFirstWorkerAsOfAnyOther) {
   EXPECT_EQ(boundaries.At(30, 2, drifted), (Servers{1, 0, 0, 1, 1, 1}));
 }
 
-// 20 and 25 ns are one group at a spread of 25 %, 21 and 26 would be as well, 20 and 26 are not.
+// Times of 20 and 25 ns are one group at a spread of 25 %, 21 and 26 too, 20 and 26 are not.
 TEST(FirstGrouping, IsByComputeAloneWhereNoTransferIsMeasured) {
   Boundaries two("servers: 2", 4), one("servers: 2", 4);
   EXPECT_EQ(two.At(20, 0, {20, 26, 20, 26}, Times(4, kUnknown)), (Servers{0, 1, 0, 1}));
   EXPECT_EQ(one.At(20, 0, {20, 25, 20, 25}, Times(4, kUnknown)), (Servers{0, 0, 0, 0}));
 }
 
-// What transfers took during steps says who shares a link with whom; probes say how long they are.
+// Transfer times during steps show which workers share a link; probes show how long a transfer takes alone.
 TEST(FirstGrouping, IsByWhatProbesFind) {
   const Times equal(4, 100), busy = {900, 900, 100, 100};
   EXPECT_EQ(Boundaries("servers: 2", 4).At(20, 0, equal, busy, {50, 200, 50, 200}),
             (Servers{0, 1, 0, 1}));
-  // Where transfers are most of a step, compute alone asks for two groups.
+  // Where transfers take most of a step, grouping by compute alone would make two groups.
   EXPECT_EQ(Boundaries("servers: 2", 4).At(20, 0, {100, 200, 100, 200}, busy, Times(4, 5000)),
             (Servers{0, 1, 0, 1}));
 }
 
-// Probes are dense.  Sent with density 0.35, transfers take 1.7 / 3 of that.
+// Probes are dense.  At density 0.35 transfers take 1.7 / 3 of their time.
 TEST(FirstGrouping, CountsWhatTransfersTakeAtTheirDensity) {
   const Times compute = {100, 300, 100, 300}, alone = {300, 50, 20, 60};  // 270, 328, 111, 334
   EXPECT_EQ(Boundaries("servers: 2, groups: 2", 4, "{name: gdtopk}").At(20, 0, compute, {}, alone),
-            (Servers{0, 1, 0, 1}));  // dense it would be 400, 350, 120, 360
+            (Servers{0, 1, 0, 1}));  // dense: 400, 350, 120, 360
 }
 
 TEST(Drift, OfOneEpochMovesNobody) {
@@ -161,12 +160,12 @@ TEST(Drift, OfOneEpochMovesNobody) {
   const Times steady = {100, 100, 100, 300, 300, 300};
   boundaries.At(20, 0, steady);
   EXPECT_EQ(boundaries.At(25, 1, {100, 100, 300, 300, 300, 300}), Servers{});
-  EXPECT_EQ(boundaries.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});  // the average is back
+  EXPECT_EQ(boundaries.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});  // the average is as before
   EXPECT_EQ(boundaries.At(35, 3, {100, 100, 300, 300, 300, 300}), Servers{});
   EXPECT_EQ(boundaries.regroups(), 0);
 }
 
-// ------------------------------------------------------------------ which servers
+// ------------------------------------------------------------------ choice of servers
 
 TEST(Regrouping, OfGroupsThatChangePlacesMovesNobody) {
   Boundaries boundaries("servers: 2", 6);
@@ -180,7 +179,7 @@ TEST(Regrouping, OfGroupsThatChangePlacesMovesNobody) {
 TEST(Regrouping, LeavesCompanyWhereItIsNeeded) {
   Boundaries boundaries("servers: 2, groups: 2", 4);
   boundaries.At(20, 0, {100, 100, 101, 400});
-  for (int64_t epoch = 1; epoch < 20; ++epoch) {  // the three that are alike change places
+  for (int64_t epoch = 1; epoch < 20; ++epoch) {  // three workers with equal times change places
     Times times = {100, 100, 100, 400};
     times[epoch % 3] += 5;
     EXPECT_EQ(boundaries.At(20 + 5 * epoch, epoch, times), Servers{}) << epoch;
@@ -192,7 +191,7 @@ TEST(Regrouping, MergesGroupsIntoTheServersThatTheyHave) {
   Boundaries boundaries("servers: 4", 8);
   EXPECT_EQ(boundaries.At(20, 0, {300, 300, 100, 100, 100, 100, 300, 300}),
             (Servers{0, 0, 1, 1, 1, 1, 0, 0}));
-  // Two groups there are, and two there will be.
+  // There are two groups, and there will be two again.
   const Times three = {300, 300, 100, 100, 900, 900, 300, 300};
   EXPECT_EQ(boundaries.At(25, 1, three), Servers{});
   const Servers then = boundaries.At(30, 2, three);
@@ -202,7 +201,7 @@ TEST(Regrouping, MergesGroupsIntoTheServersThatTheyHave) {
 // ------------------------------------------------------------------ densities
 
 TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
-  // Compute is the same, transfers are not: by speed_gap whoever transfers longer sends less.
+  // Compute times are equal, transfer times are not: with speed_gap a worker with longer transfers sends less.
   Boundaries boundaries("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
   Times compute(6, 1000);
   const Times slow_links = {100, 100, 100, 3000, 3000, 3000};
@@ -210,7 +209,7 @@ TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
   boundaries.At(25, 1, compute, {100, 100, 100, 3000, 3000, 3000});
   EXPECT_EQ(boundaries.densities()[2], 0.35);
   EXPECT_NEAR(boundaries.densities()[3], 0.177, 1e-9);
-  // Worker 2 becomes one of the slow ones; it has sent at 0.35 until now.
+  // Worker 2 becomes one of the slow workers; its density was 0.35 until now.
   compute[2] = 4000;
   boundaries.At(30, 2, compute, {100, 100, 100, 2400, 2400, 2400});
   const double slow = boundaries.densities()[3];
@@ -218,18 +217,18 @@ TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
   EXPECT_LT(slow, 0.177);
   EXPECT_EQ(boundaries.At(35, 3, compute, {100, 100, 100, 2100, 2100, 2100}),
             (Servers{0, 0, 1, 1, 1, 1}));
-  // Half-way from what the four have sent at, on average, to the least density.
+  // Half-way from the mean density of the four workers to the least density.
   const double mean = (0.35 + 3 * slow) / 4;
   EXPECT_EQ(boundaries.densities()[2], boundaries.densities()[3]);
   EXPECT_NEAR(boundaries.densities()[3], 0.5 * mean + 0.5 * 0.004, 1e-9);
   EXPECT_EQ(boundaries.densities()[0], 0.35);
 }
 
-// Worker 3, whose link is slower, computes faster from the first epoch on and comes to group 0.  What all
-// have measured is the time at their own densities; the group's is that at the mean of them.
+// Worker 3, whose link is slower, computes faster from the first epoch on and moves to group 0.  The workers measured
+// times at their own densities; the group's time is that at their mean density.
 TEST(Densities, OfAGroupAreSolvedFromWhatItsWorkersWouldTakeAtOneOfThem) {
   Boundaries boundaries("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
-  const Densities whole = {500, 500, 500, 800, 500, 500};  // transfers, were nothing sent up
+  const Densities whole = {500, 500, 500, 800, 500, 500};  // transfer times without the gradient's upload
   Densities density(6, 0.35);
   const auto boundary = [&](int64_t epochs, int64_t compute) {
     Times transfers;
@@ -237,7 +236,7 @@ TEST(Densities, OfAGroupAreSolvedFromWhatItsWorkersWouldTakeAtOneOfThem) {
     return boundaries.At(20 + 5 * epochs, epochs, {700, 700, 700, compute, 1000, 1000}, transfers);
   };
   boundary(0, 1000);
-  double average = 1000;  // of worker 3's compute
+  double average = 1000;  // of worker 3's compute time
   for (int64_t epoch = 1; epoch < 20; ++epoch, density = boundaries.densities()) {
     average = 0.3 * average + 0.7 * 300;
     if (boundary(epoch, 300).empty()) continue;
@@ -268,7 +267,7 @@ TEST(Densities, TransfersThatAreNotMeasuredYetAreThoseThatTheDensityLetsExpect) 
             (Densities{expected[0], expected[0], expected[1], expected[1]}));
 }
 
-// An average of the last epochs: 0.3 of the old one, 0.7 of the new one's time.
+// Times are averaged over epochs: 0.3 of the old average, 0.7 of the new epoch.
 TEST(Densities, FollowTheMixedTimes) {
   Boundaries boundaries("servers: 2, grouping: static", 3, "{name: gdtopk, policy: speed_gap}");
   boundaries.At(20, 0, {1000, 1000, 1500}, {400, 400, 1000});
@@ -278,11 +277,11 @@ TEST(Densities, FollowTheMixedTimes) {
   const std::vector<GroupSpeed> groups = {{2, compute, transfers, 0.35}, {1, 1500, 1000, 0.35}};
   const Densities expected = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
   EXPECT_EQ(boundaries.densities(), (Densities{expected[0], expected[0], expected[1]}));
-  // Between the bounds, so that another mean would be seen.
+  // The densities are between the bounds, so that another mean would show.
   EXPECT_GT(expected[0], 0.18);
   EXPECT_LT(expected[1], 0.34);
   boundaries.At(28, 1, {9000, 9000, 1500}, {600, 600, 1000});
-  EXPECT_EQ(boundaries.densities(), Densities{});  // no new epoch
+  EXPECT_EQ(boundaries.densities(), Densities{});  // no new epoch yet
 }
 
 TEST(Densities, StayWhereNoTransferIsMeasured) {

@@ -1,5 +1,4 @@
-// How densely GSSP's groups send their gradients: the published table to the number, and the rules of
-// speed_gap.
+// Tests how GSSP chooses the densities of its groups: the published table number by number, and the rules of speed_gap.
 #include "framework/strategies/gssp/density_policy.h"
 
 #include <gtest/gtest.h>
@@ -28,11 +27,11 @@ TEST(Contribution, IsThePublishedTable) {
   }
 }
 
-// Waiting is not in the times, transfers are.
+// A group's speed is its compute and transfer time, without waiting.
 TEST(Contribution, AGroupIsAsSlowAsItsSteps) {
   const std::vector<GroupSpeed> groups = {Group(1, 5), Group(3)};
   EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, groups, 2), (Densities{0.35, 0.25}));
-  const std::vector<GroupSpeed> short_ones = {Group(0.1, 0.5), Group(0.3)};  // whatever the unit
+  const std::vector<GroupSpeed> short_ones = {Group(0.1, 0.5), Group(0.3)};  // independent of the unit of time
   EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, short_ones, 2), (Densities{0.35, 0.25}));
 }
 
@@ -49,7 +48,7 @@ TEST(Contribution, AGroupThatIsNotThereChangesNothing) {
   EXPECT_EQ(densities[1], 0.35);
 }
 
-// What a step takes at another density, by the policy's own account of transfers.
+// Returns a step's time at another density, by the policy's own model of transfers.
 double TimeAt(const GroupSpeed& group, double density) {
   return group.compute + group.transfers * (1 + 2 * density) / (1 + 2 * group.density);
 }
@@ -67,12 +66,13 @@ TEST(SpeedGap, ChangesByAFactorOfTwoAtMostAndStaysWithinItsBounds) {
       groups[g].density = densities[g];
     }
   }
-  // The slowest one sends least, the fastest one most.
+  // The slowest group sends least, the fastest one most.
   EXPECT_NEAR(groups[2].density, 0.004, 1e-3);
   EXPECT_EQ(groups[0].density, 0.35);
 }
 
-// Compute 1 and 1.3, and transfers that reach: both take what the slower one takes at the least density.
+// Compute takes 1 and 1.3 and transfers are long enough: the steps of both groups take as long as those of the slower
+// one at the least density.
 TEST(SpeedGap, BringsTheStepsOfAllGroupsTogether) {
   std::vector<GroupSpeed> groups = {Group(1, 1.7), Group(1.3, 1.7)};
   const double before = TimeAt(groups[1], 0.35) / TimeAt(groups[0], 0.35);
@@ -88,8 +88,8 @@ TEST(SpeedGap, BringsTheStepsOfAllGroupsTogether) {
   EXPECT_GT(before, 1.1);
 }
 
-// Group 1 computes fast and transfers long.  If group 0, which computes longest, were what all aim at, it
-// would send little and wait for the other one.
+// Group 1 computes fast and has long transfers.  If group 0, with the longest compute, were the target of all, it would
+// send little and wait for group 1.
 TEST(SpeedGap, AimsAtTheLongestStepWhereLinksDiffer) {
   const Densities densities =
       DensitiesOf(DensityPolicy::kSpeedGap, {Group(4, 0.1), Group(1, 10)}, 2);
@@ -97,13 +97,13 @@ TEST(SpeedGap, AimsAtTheLongestStepWhereLinksDiffer) {
   EXPECT_NEAR(densities[1], 0.5 * 0.35 + 0.5 * 0.004, 1e-9);
 }
 
-// Half-way: 0.1 now, 0.004 wanted.
+// Moves half-way: the density is 0.1, the target is 0.004.
 TEST(SpeedGap, GoesHalfWay) {
   const std::vector<GroupSpeed> groups = {Group(5, 1, 0.1), Group(1, 1, 0.1)};
   const Densities densities = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
   EXPECT_DOUBLE_EQ(densities[0], 0.5 * 0.1 + 0.5 * 0.004);
-  EXPECT_DOUBLE_EQ(densities[1], 0.2);  // half-way to 0.35 would be 0.225, twice as much is less
-  // In any unit, and no group is too small.
+  EXPECT_DOUBLE_EQ(densities[1], 0.2);  // half-way to 0.35 is 0.225; the limit is twice the old density, which is less
+  // This holds in any unit of time and at any size of a group.
   std::vector<GroupSpeed> short_ones = {Group(0.5, 0.1, 0.1), Group(0.1, 0.1, 0.1)};
   short_ones[1].workers = 1;
   const Densities same = DensitiesOf(DensityPolicy::kSpeedGap, short_ones, 2);

@@ -1,4 +1,4 @@
-// EffectWriter: says in words what an actor asks for.
+// EffectWriter: prints the effects of an actor as text.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace dtrain {
 
-// A message in words: "push: clock 1, version 0, ...".
+// Returns a message as text: "push: clock 1, version 0, ...".
 std::string MessageText(const Placement& placement, const Message& message);
 
 class EffectWriter : public Effects {
  public:
   using Post = std::function<void(ActorId to, const Message& message)>;
 
-  // Appends lines to `text`, which it borrows, and hands each message to `post`.
+  // Appends lines to `text`, which must outlive the writer, and passes each message to `post`.
   EffectWriter(const Placement& placement, ActorId id, const Actor& actor, std::string& text,
                Post post, Nanos now = 0);
 

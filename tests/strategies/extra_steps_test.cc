@@ -1,4 +1,4 @@
-// How many steps DSSP lets a worker go on.
+// Tests how many extra steps DSSP grants a worker.
 #include "framework/strategies/ps/extra_steps.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace dtrain::ps {
 namespace {
 
-// Worker 0 is fast, the others push every `slow`; worker 0 has just pushed at 100, its interval 10.
+// Worker 0 is fast and has just pushed at 100, with an interval of 10; the others push every `slow`.
 class TwoWorkers {
  public:
   explicit TwoWorkers(Nanos slow_last, Nanos slow) {
@@ -15,7 +15,7 @@ class TwoWorkers {
     for (int step = 0; step < 5; ++step) clocks_.Finish(0);
     clocks_.Finish(1);
   }
-  // Steps that it may start without waiting.
+  // Returns the steps that worker 0 may start without waiting.
   int Given(int64_t most) {
     int given = 0;
     while (given < most && extra_.Take(0, clocks_, most)) ++given;
@@ -28,14 +28,14 @@ class TwoWorkers {
 };
 
 TEST(ExtraSteps, EndWhereTheSlowestPushes) {
-  // The slowest pushes next at 132: three steps more end at 130.
+  // The slowest worker pushes next at 132: three more steps end at 130.
   EXPECT_EQ(TwoWorkers(72, 60).Given(8), 3);
-  EXPECT_EQ(TwoWorkers(72, 60).Given(2), 2);  // as near as they may
-  // At 105: waiting 5 is as good as being 5 late.
+  EXPECT_EQ(TwoWorkers(72, 60).Given(2), 2);  // as close as the limit of 2 permits
+  // The slowest worker pushes next at 105: waiting 5 is as good as being 5 late.
   EXPECT_EQ(TwoWorkers(45, 60).Given(4), 0);
-  // At 107, then 137: one step more ends at 110.
+  // It pushes at 107, then at 137: one more step ends at 110.
   EXPECT_EQ(TwoWorkers(77, 30).Given(2), 1);
-  // At 104, 121, 138, ...: two steps more end at 120.
+  // It pushes at 104, 121, 138, ...: two more steps end at 120.
   EXPECT_EQ(TwoWorkers(87, 17).Given(8), 2);
 }
 
@@ -51,7 +51,7 @@ TEST(ExtraSteps, AreNoneWhereNothingIsKnown) {
   EXPECT_FALSE(extra.Take(0, clocks, 8));
 }
 
-// An evaluation took from 100 to 1000.
+// An evaluation took the time from 100 to 1000.
 TEST(ExtraSteps, DoNotTakeABoundaryForPartOfAnInterval) {
   ClockTable clocks(2);
   ExtraSteps extra(2);
@@ -60,7 +60,8 @@ TEST(ExtraSteps, DoNotTakeABoundaryForPartOfAnInterval) {
   extra.OnBoundary();
   extra.OnPush(1, 1000), extra.OnPush(0, 1001);
   clocks.Finish(0);
-  // The slowest pushes next at 1040, 40 behind its last: four steps of 10 end at 1041, 1031 is farther.
+  // The slowest worker pushes next at 1040, 40 after its last push: four steps of 10 end at 1041; three would end at
+  // 1031, which is farther away.
   int given = 0;
   while (given < 8 && extra.Take(0, clocks, 8)) ++given;
   EXPECT_EQ(given, 4);
@@ -87,7 +88,7 @@ TEST(ExtraSteps, AreGivenAnewOnlyToAWorkerThatWasWithinTheBound) {
   EXPECT_TRUE(extra.Take(0, clocks, 8));
   extra.OnPush(0, 110);
   EXPECT_FALSE(extra.Take(0, clocks, 8));
-  // By the times alone it would get steps again: the slowest's next push is far away now.
+  // By the times alone worker 0 would get extra steps again: the slowest worker's next push is now far away.
   extra.OnPush(1, 112);
   extra.OnPush(0, 120);
   EXPECT_FALSE(extra.Take(0, clocks, 8));

@@ -1,5 +1,4 @@
-// Which workers of GSSP share a group: the partition, which servers groups keep, and who lies in the
-// wrong one.
+// Tests which workers of GSSP share a group: the partition, which servers groups keep, and which workers are misplaced.
 #include "framework/strategies/gssp/grouping.h"
 
 #include <fmt/format.h>
@@ -30,7 +29,7 @@ double CostOf(const std::vector<double>& times, const std::vector<int>& group_of
   return cost;
 }
 
-// Of all ways to put the workers into groups, whether neighbours in speed or not.
+// Returns the least cost over all partitions of the workers, neighbours in speed or not.
 double LeastCost(const std::vector<double>& times, int groups, int least) {
   const auto workers = times.size();
   double best = 1e300;
@@ -69,7 +68,7 @@ TEST(Grouping, FindsFourSpeedsAndTakesNoMoreGroupsThanItNeeds) {
   EXPECT_EQ(GroupBySpeed(times, {.groups_max = 4}), expected);
   EXPECT_EQ(GroupBySpeed({1, 1.1, 1.2, 1.05}, {.groups_max = 4}), (std::vector<int>{0, 0, 0, 0}));
   EXPECT_EQ(GroupBySpeed({1, 1, 2, 2}, {.groups_max = 4}), (std::vector<int>{0, 0, 1, 1}));
-  // One fast worker, or slow one, is enough for a second group, which has two.
+  // One fast or one slow worker is enough for a second group, which then has two workers.
   EXPECT_EQ(GroupBySpeed({2, 1, 2, 2}, {.groups_max = 2}), (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(GroupBySpeed({1, 1, 2, 1}, {.groups_max = 2}), (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(GroupBySpeed({1, 1, 2, 2}, {.groups = 1}), (std::vector<int>{0, 0, 0, 0}));
@@ -84,20 +83,20 @@ using Servers = std::vector<int64_t>;
 using Who = std::vector<bool>;
 
 TEST(KeepServers, GroupsKeepTheServerOfMostOfTheirWorkers) {
-  // Two groups have changed places in the order of speeds.
+  // Two groups have exchanged their places in the order of speeds.
   EXPECT_EQ(KeepServers({1, 1, 0, 0}, {0, 0, 1, 1}), (Servers{0, 0, 1, 1}));
   EXPECT_EQ(KeepServers({3, 3, 2, 2, 1, 1, 0, 0}, {0, 0, 1, 1, 2, 2, 3, 3}),
             (Servers{0, 0, 1, 1, 2, 2, 3, 3}));
-  // One worker of three has left.
+  // One of three workers has left the group.
   EXPECT_EQ(KeepServers({1, 1, 0, 0, 0}, {0, 0, 0, 1, 1}), (Servers{0, 0, 1, 1, 1}));
-  // As many from each: by speed.
+  // Both groups took as many workers from each old group: the faster one gets the first server.
   EXPECT_EQ(KeepServers({0, 1, 0, 1}, {0, 0, 1, 1}), (Servers{0, 1, 0, 1}));
 }
 
 TEST(KeepServers, GroupsThatComeFromElsewhereTakeWhatIsFree) {
-  // All of server 2's workers go to the two others; a group of three takes the server of two.
+  // All workers of server 2 went to the two other groups; a group of three takes the server of two.
   EXPECT_EQ(KeepServers({0, 0, 0, 1, 1}, {0, 2, 2, 4, 4}), (Servers{2, 2, 2, 4, 4}));
-  // Both groups have most of their workers from server 5: the larger part keeps it.
+  // Both groups have most of their workers from server 5: the group with more of them keeps it.
   EXPECT_EQ(KeepServers({0, 0, 1, 1, 1, 0}, {5, 5, 5, 5, 5, 1}), (Servers{1, 1, 5, 5, 5, 1}));
 }
 
@@ -109,7 +108,7 @@ TEST(Misplaced, LiesNearerToAnotherGroup) {
             (Who{false, true, false, false, false}));
 }
 
-// Worker 3 must have company: it is worker 2, or another one that is as fast.
+// Worker 3's group needs a second worker: worker 2, or another that is as fast.
 TEST(Misplaced, IsNobodyWhomTheGroupNeeds) {
   EXPECT_EQ(Misplaced({1, 1, 1, 4}, {0, 0, 1, 1}, {}), (Who{false, false, false, false}));
   EXPECT_EQ(Misplaced({1.1, 1.05, 1, 4}, {0, 0, 1, 1}, {}), (Who{false, false, false, false}));
@@ -121,7 +120,7 @@ TEST(Misplaced, IsWhoeverHasABetterReplacement) {
   EXPECT_EQ(Misplaced({1, 2, 1, 4}, {0, 0, 1, 1}, {}), (Who{false, true, true, false}));
   EXPECT_EQ(Misplaced({1, 2, 1, 1, 1, 4}, {0, 0, 0, 1, 1, 1}, {.equal_size = true}),
             (Who{false, true, false, true, true, false}));
-  // Worker 1 would be at home with 4 and 5, but neither they nor 2 and 3 lie nearer to worker 0.
+  // Worker 1 fits the group of 4 and 5, but neither they nor 2 and 3 are closer to worker 0.
   EXPECT_EQ(Misplaced({5, 20, 1, 1, 20, 20}, {0, 0, 1, 1, 2, 2}, {}), Who(6, false));
 }
 

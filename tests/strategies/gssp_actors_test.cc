@@ -1,4 +1,4 @@
-// GSSP's workers and group servers one at a time: what they measure, take over, hold and count.
+// Tests GSSP's workers and group servers one at a time: what they measure, take over, hold and count.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +15,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// ------------------------------------------------------------------ what a worker measures
+// ------------------------------------------------------------------ a worker's measurements
 
-// Steps that computed so long; its answers come `away` after its pushes, kept for `held` of that.
+// Returns the reported statistics after steps with these compute times; answers arrive `away` after the pushes, of
+// which the server held them for `held`.
 std::string StatsBehind(const std::vector<int64_t>& computed, Nanos away = 5, Nanos held = 2) {
   Alone worker("gssp", "servers: 1", 1, 0);
   Nanos now = 1000;
@@ -43,7 +44,7 @@ TEST(GsspWorker, TellsTheUpperMedianOfItsLastTwentySteps) {
   EXPECT_THAT(StatsBehind(down), HasSubstr("compute 11 ns"));  // of 1 to 20
 }
 
-// A clock with coarse ticks, or two that do not agree, gives nothing that a logarithm could not be of.
+// A clock with coarse ticks, or two clocks that disagree, give no time, so that no logarithm of 0 or less is taken.
 TEST(GsspWorker, TellsNoTimeThatCannotBe) {
   const std::vector<int64_t> none(6, 0), least(6, 1);
   EXPECT_THAT(StatsBehind(none, 5, 5), HasSubstr("compute 1 ns, transfers 0 ns"));
@@ -62,7 +63,7 @@ TEST(GsspWorker, DescribesWhatItWaitsFor) {
 
 // ------------------------------------------------------------------ what a server takes over
 
-// Worker 1 comes from server 1, with weights that were two updates old and a kept request.
+// Worker 1 comes from server 1, with weights that are two updates old and a pending request.
 const Regroup kAllToServer0{.number = 1, .server_of = {0, 0}};
 
 TEST(GsspServer, AHandoverCountsTheSameBeforeAndBehindTheRegroup) {
@@ -78,21 +79,21 @@ TEST(GsspServer, AHandoverCountsTheSameBeforeAndBehindTheRegroup) {
   }
 }
 
-// It asked another server, whose clock this one does not know.
+// The request went to another server, whose clock this one does not know.
 TEST(GsspServer, AnswersARequestThatWasHandedOverWithoutATime) {
   Alone server("gssp", "servers: 2", 2, 2);
   server.Receives(server.coordinator(), kAllToServer0);
   EXPECT_EQ(server.Receives(server.server(1), Handover{1, 1, 0, /*waiting=*/1}, 50),
             "  s0 > w1 weights + master [0, 10)\n");
   EXPECT_EQ(server.Receives(1, Push{4}, 60).substr(0, 20), "  s0: apply arrived:");
-  // And it goes, and comes again.
+  // The worker leaves and comes back.
   server.Receives(server.coordinator(), Regroup{2, {0, 1}});
   server.Receives(server.coordinator(), Regroup{3, {0, 0}});
   EXPECT_EQ(server.Receives(server.server(1), Handover{3, 1, 0, /*waiting=*/1}, 90),
             "  s0 > w1 weights + master [0, 10)\n");
 }
 
-// ------------------------------------------------------------------ what it has and counts
+// ------------------------------------------------------------------ sums and counts
 
 TEST(GsspServer, HasAVectorForEachWorkerWhereTheyStepTogether) {
   EXPECT_THAT(Alone("gssp", "servers: 1", 2, 2).vectors(), ElementsAre("master", "acc"));
@@ -116,7 +117,7 @@ TEST(GsspServer, SendsItsSumToTheOthersAndCountsThat) {
   EXPECT_EQ(server.report().down_transfers, 2);
 }
 
-// With one group there is nobody to have its sum: nothing is sent, counted or in a resume's way.
+// With one group there is no other server to receive its sum: nothing is sent, counted, or in the way of a resume.
 TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
   Alone server("gssp", "servers: 2, group_of: [0, 0]", 2, 2);
   for (const int worker : {0, 1, 0})
@@ -124,14 +125,14 @@ TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
   EXPECT_EQ(server.ReceivesQuiescence({.last = true}), "");
   EXPECT_EQ(server.actor().Holds(), "");
   EXPECT_EQ(server.report().exchanges, 0);
-  // It may come to that with a sum that the others were to have.
+  // The last group may remain with a sum that the other groups were to receive.
   Alone left("gssp", "servers: 2, group_of: [0, 0, 1]", 3, 3);
   left.Receives(0, Push{4});
   EXPECT_THAT(left.Receives(left.coordinator(), Regroup{1, {0, 0, 0}}), HasSubstr("clear acc"));
   EXPECT_EQ(left.actor().Holds(), "");
 }
 
-// Worker 1's new server has heard of the regrouping before the last weights of its old group arrive.
+// Worker 1's new server gets the regrouping before the last weights of the worker's old group arrive.
 TEST(GsspServer, TakesAnEmptiedGroupsWeightsAtTheSizeItHad) {
   Alone emptied("gssp", "servers: 3, group_of: [0, 1, 2], exchange: averaging, exchange_every: 9",
                 3, 4);

@@ -30,7 +30,7 @@ GsspRules::Groups GsspRules::FirstGroups() const {
   return first;
 }
 
-// As the server itself knows.
+// As the server itself counts.
 int64_t GsspRules::Members(int server) const {
   const Groups& groups = servers_[server].groups;
   return std::count(groups.begin(), groups.end(), server);
@@ -62,7 +62,7 @@ void GsspRules::JoinEarly(int server) {
   for (const int worker : std::exchange(servers_[server].early, {})) Join(worker, server);
 }
 
-// ------------------------------------------------------------------ what is sent
+// ------------------------------------------------------------------ sent messages
 
 void GsspRules::Started(ActorId, Term, const Parts& weights) {
   Expect(weights.size() == 1, "a worker without all of the weights");
@@ -102,7 +102,7 @@ void GsspRules::SeesWeights(int number, int to, const Parts& parts) {
   worker.asked = worker.waits = false;
   ++answered_;
   CheckMass(number, parts);
-  // Those that came before the Regroup join behind those that leave.
+  // Workers handed over before the Regroup arrived join after the leaving workers are removed.
   const std::vector<int>& early = servers_[number].early;
   if (std::find(early.begin(), early.end(), to) != early.end()) JoinEarly(number);
   Expect(worker.at == number, "another group's server answers");
@@ -110,7 +110,7 @@ void GsspRules::SeesWeights(int number, int to, const Parts& parts) {
          fmt::format("worker {} leads its group by {}", to, Lead(to)));
 }
 
-// What is sent was kept before; what is not sent is kept.
+// A gradient that is sent was in the residual or is new; the rest stays in the residual.
 void GsspRules::SeesPush(ActorId from, int server, const Push& push, const Parts& parts) {
   Worker& worker = workers_[from];
   Expect(!worker.asked, fmt::format("worker {} pushes before it has weights", from));
@@ -130,10 +130,10 @@ void GsspRules::SeesPush(ActorId from, int server, const Push& push, const Parts
          fmt::format("worker {} keeps a gradient back", from));
 }
 
-// `exchange`: null where the weights go.
+// `exchange` is null if the message carries the weights.
 void GsspRules::SeesExchange(int number, const Parts& parts, const Exchange* exchange) {
   Server& server = servers_[number];
-  exchanges_ += server.exchanged ? 0 : 1;  // one goes to several
+  exchanges_ += server.exchanged ? 0 : 1;  // one group synchronisation sends to several servers
   server.exchanged = true;
   const int64_t every =
       run_.options.exchange_every > 0 ? run_.options.exchange_every : Members(number);
@@ -148,7 +148,7 @@ void GsspRules::SeesExchange(int number, const Parts& parts, const Exchange* exc
          "an exchange is miscounted");
 }
 
-// The residual goes out whole.
+// A flush sends the whole residual.
 void GsspRules::SeesFlush(ActorId from, const Parts& parts) {
   ++flushed_;
   Worker& worker = workers_[from];
@@ -184,7 +184,7 @@ void GsspRules::CheckMass(int server, const Parts& parts) {
                      parts.at(0).mass, servers_[server].mass));
 }
 
-// ------------------------------------------------------------------ what arrives
+// ------------------------------------------------------------------ received messages
 
 void GsspRules::Reached(ActorId to, ActorId from, const Message& message, const Parts&) {
   if (placement_.IsWorker(to) && message.kind == Regroup::kKind) {
@@ -219,7 +219,7 @@ void GsspRules::ReachedServer(Server& server, int number, const Message& message
   }
 }
 
-// What a gradient has to count at a server.
+// Returns the factor that a gradient must have at a server.
 double GsspRules::WeightOf(const Server& server, int number) const {
   const bool own = server.handles != Exchange::kKind && server.handles != Flush::kKind;
   return 1.0 / static_cast<double>(Gradients() || !own ? placement_.workers : Members(number));
@@ -263,9 +263,9 @@ void GsspRules::Blended(ActorId actor, const Content& arrived, double share) {
   ++coverage.blends;
 }
 
-// ------------------------------------------------------------------ what holds between two events
+// ------------------------------------------------------------------ invariants between two events
 
-// Whether the rules keep it waiting.
+// Returns whether the rules let the server hold the worker's request.
 bool GsspRules::MayWait(int server, int worker) const {
   if (!Synchronous()) return Lead(worker) > run_.options.bound;
   for (int w = 0; w < placement_.workers; ++w) {
@@ -309,7 +309,7 @@ void GsspRules::Quiescent(const QuiescentState&) {
   for (Server& server : servers_) server.handles = 0;
 }
 
-// At the end of an epoch nothing is kept back; whatever is not is at a server.
+// At the end of an epoch residuals are empty: every gradient is at a server.
 void GsspRules::AfterBoundary(const QuiescentState& quiescent) {
   const bool epoch_ends = std::exchange(epochs_, quiescent.epochs) != quiescent.epochs;
   const bool due = run_.compresses && (quiescent.last || (run_.flushes && epoch_ends));
@@ -331,7 +331,7 @@ void GsspRules::Finished(const ProtocolReport& report) {
   Expect(report.gradients() == submitted_, "a gradient has no staleness");
   Expect(report.exchanges == exchanges_, "exchanges are miscounted");
   Expect(report.regroups == regroups_, "changes of groups are miscounted");
-  // A residual goes to every group's server.
+  // A residual is sent to every group's server.
   Expect(report.up_transfers == submitted_ + flushed_, "pushes are miscounted");
   Expect(report.down_transfers == answered_, "answers are miscounted");
   CheckAllAreSomewhere();

@@ -1,6 +1,6 @@
-// GsspRules: the rules of GSSP (gssp.md 8) as they can be seen from outside, held against a random
-// history.  They keep books of their own - clocks, groups, what each server has applied, what each
-// worker has kept back - and trust no actor.
+// GsspRules: checks the externally visible rules of GSSP (gssp.md 8) on a random history.  It keeps its own records -
+// clocks, groups, the gradients applied by each server, the gradients in each worker's residual - and does not trust
+// the actors.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct Case {
   world::Scenario scenario;
   GsspOptions options;
   bool compresses = false;
-  bool flushes = false;  // at the end of each epoch
+  bool flushes = false;  // residuals are flushed at the end of each epoch
 };
 
-// What histories have come to, so that a test can see that they get anywhere.
+// What the histories covered, so that a test can check that all cases occur.
 struct Coverage {
   int64_t regroups = 0, flushes = 0, handovers = 0, waiting_handovers = 0, blends = 0;
 };
@@ -42,35 +42,35 @@ class GsspRules : public world::Rules {
   void AfterBoundary(const QuiescentState& quiescent) override;
   void Finished(const ProtocolReport& report) override;
 
-  static Coverage coverage;  // of all histories since it was cleared
+  static Coverage coverage;  // of all histories since it was last cleared
 
  private:
   using GradientId = std::pair<int, int64_t>;  // worker and clock
   using Groups = std::vector<int64_t>;         // server by worker
 
   struct Worker {
-    int64_t clock = 0;       // as the server of its group counts
-    int at = 0;              // that server; -1: handed over, and not there yet
-    int pushes_to = 0;       // the server that it believes in
-    bool asked = false;      // and has no answer
+    int64_t clock = 0;       // as counted by its group's server
+    int at = 0;              // that server; -1: handed over and not yet arrived
+    int pushes_to = 0;       // the server that the worker pushes to
+    bool asked = false;      // has an unanswered request
     bool waits = false;      // its request has reached a server
-    int64_t pushed = 0;      // gradients
-    int flushes = 0;         // messages, at this boundary
-    std::set<int64_t> kept;  // clocks of the gradients that are in its residual
+    int64_t pushed = 0;      // gradients pushed
+    int flushes = 0;         // flush messages at this boundary
+    std::set<int64_t> kept;  // clocks of the gradients in its residual
   };
   struct Server {
-    Groups groups;           // as it knows them
-    Groups told;             // by the message that it handles; empty: none
-    int64_t regroup = 0;     // number
-    std::vector<int> early;  // handed over before the Regroup
-    int handles = 0;         // kind of the message
-    int64_t arrived_of = 0;  // workers of the group whose weights it handles
-    int64_t fresh = 0;       // samples that came with pushes and count with the next step
+    Groups groups;           // as this server knows them
+    Groups told;             // sent with the message that is handled now; empty: none
+    int64_t regroup = 0;     // its number
+    std::vector<int> early;  // workers handed over before the Regroup arrived
+    int handles = 0;         // kind of the message that is handled now
+    int64_t arrived_of = 0;  // number of workers in the group whose weights are handled
+    int64_t fresh = 0;       // samples of pushes that count with the next step
     int64_t fresh_gradients = 0;
-    int64_t acc = 0, acc_samples = 0;         // gradients that it owes the others
-    bool stepped = false, exchanged = false;  // by the event that is handled
-    int64_t samples = 0;                      // that it has applied
-    double mass = 0;                          // of its weights
+    int64_t acc = 0, acc_samples = 0;         // gradients that the other groups have not received yet
+    bool stepped = false, exchanged = false;  // by the event that is handled now
+    int64_t samples = 0;                      // samples it has applied
+    double mass = 0;                          // sum of the factors of its weights
     std::set<GradientId> applied;
   };
 
@@ -103,7 +103,7 @@ class GsspRules : public world::Rules {
   int64_t submitted_ = 0, submitted_samples_ = 0;
   int64_t flushed_ = 0;  // messages with residuals
   int64_t answered_ = 0;
-  int groups_at_boundary_ = 0;  // when it began
+  int groups_at_boundary_ = 0;  // when the boundary began
   int64_t exchanges_ = 0, regroups_ = 0;
 };
 

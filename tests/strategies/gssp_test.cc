@@ -1,4 +1,4 @@
-// The rules of GSSP (gssp.md 8), held against thousands of random histories.
+// Checks the rules of GSSP (gssp.md 8) on thousands of random histories.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using world::World;
 
-// Groups of the start, none of them empty.
+// Returns the initial groups, none of them empty.
 std::vector<int64_t> GroupsOf(Draws& draws, int workers, int64_t servers, int64_t groups) {
   if (groups == 0) groups = draws.Between(1, servers);
   std::vector<int64_t> group_of;
@@ -25,14 +25,14 @@ std::vector<int64_t> GroupsOf(Draws& draws, int workers, int64_t servers, int64_
   return group_of;
 }
 
-// Without the flush at the end some gradients would be in residuals still.
+// With a flush at the end no gradient remains in a residual.
 Case CaseOf(uint64_t seed) {
   Draws draws(seed);
   Case run;
   world::Scenario& scenario = run.scenario;
   GsspOptions& options = run.options;
   scenario.workers = static_cast<int>(draws.Between(1, 8));
-  // Groups follow speeds from 20 steps on, and may change two epochs later.
+  // Groups are made from speeds after 20 steps, and may change two epochs later.
   scenario.steps = scenario.workers * (draws.Coin() ? draws.Between(2, 20) : draws.Between(20, 60));
   scenario.boundary_every = draws.Coin() ? 0 : draws.Between(scenario.workers, scenario.steps);
   scenario.epoch_steps = draws.Between(0, 3) == 0 ? 0 : scenario.workers * draws.Between(2, 12);
@@ -76,7 +76,7 @@ TEST(GsspHistories, KeepTheRules) {
   const auto seeds = Seeds();
   EXPECT_GT(seen.regroups, seeds / 20);
   EXPECT_GT(seen.handovers, seen.regroups);
-  // About one in a hundred histories has one: a hundred of them may have none.
+  // About one history in a hundred has a handover of a waiting worker, so that a hundred histories may have none.
   if (seeds >= 1000) EXPECT_GT(seen.waiting_handovers, seeds / 1000);
   EXPECT_GT(seen.flushes, seeds);
   EXPECT_GT(seen.blends, seeds);
@@ -100,7 +100,7 @@ TEST(GsspPlantedBug, ALostUpdateIsFound) {
   EXPECT_NE(verdict.find("samples instead of"), std::string::npos) << verdict;
 }
 
-// The actors allow one step more than the rules do.
+// The actors allow one more step than the rules do.
 TEST(GsspPlantedBug, ABoundOffByOneIsFound) {
   std::string verdict;
   for (uint64_t seed = 0; seed < 2000 && verdict.empty(); ++seed) {
@@ -114,7 +114,7 @@ TEST(GsspPlantedBug, ABoundOffByOneIsFound) {
 
 // ------------------------------------------------------------------ density
 
-// Compress moves everything then, and the worker is that of a dense run (gssp.md 8.8).
+// At density 1 Compress moves everything, and the worker is that of a dense run (gssp.md 8.8).
 TEST(GsspDensity, OfOneSendsAllThatWasGathered) {
   const auto strategy = MakeStrategy("{name: gssp, servers: 1}");
   const ActorSetup setup = SetupFor(*strategy, 1, 10, "{name: gdtopk}");
@@ -133,7 +133,7 @@ TEST(GsspDensity, OfOneSendsAllThatWasGathered) {
             "  w0: end step: samples 4, loss 0\n");
 }
 
-// How long its transfers take is known at the density that they have.
+// Transfer times are known only at the density at which they were measured.
 TEST(GsspDensity, ThatIsNewIsMeasuredAnew) {
   const auto strategy = MakeStrategy("{name: gssp, servers: 1}");
   const ActorSetup setup = SetupFor(*strategy, 1, 10, "{name: gdtopk}");

@@ -1,9 +1,9 @@
-// What is asked of the random histories of any protocol that World runs.
+// Tests that run on the random histories of any protocol in World.
 //
-//   struct Case { world::Scenario scenario; ... };   // what a seed draws
-//   class XRules : public world::Rules { XRules(const Case&, const Placement&); ... };
-//   Case CaseOf(uint64_t seed);
-//   using XHistories = Histories<Case, XRules, CaseOf>;
+// struct Case { world::Scenario scenario; ... };   // what a seed draws
+// class XRules : public world::Rules { XRules(const Case&, const Placement&); ... };
+// Case CaseOf(uint64_t seed);
+// using XHistories = Histories<Case, XRules, CaseOf>;
 #pragma once
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ struct Histories {
     }
   }
 
-  // The first rule that a planted error breaks, over the seeds.
+  // Returns the first rule, over the seeds, that a planted error breaks.
   static std::string FirstFailure(const std::function<void(World&)>& plant) {
     for (uint64_t seed = 0; seed < 200; ++seed) {
       const Case run = CaseOf(seed);

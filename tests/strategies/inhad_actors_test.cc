@@ -1,4 +1,4 @@
-// inhad's nodes and Scheduler one at a time: factors of sums, timers, and when nodes are looked after.
+// Tests inhad's node aggregators and Scheduler one at a time: factors of sums, timers, and the supervision of nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,10 +14,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Workers 0 and 1, server 0 is actor 2, the nodes are actors 3 and 4.
+// Workers are actors 0 and 1, the server is actor 2, the node aggregators are actors 3 and 4.
 constexpr ActorId kServer = 2, kNode = 3;
 
-TEST(InhadNode, WaitsSoManyMillisecondsBetweenTwoINs) {
+TEST(NodeAggregator, WaitsSoManyMillisecondsBetweenTwoINs) {
   Alone node("inhad", "in_interval: 2", 2, kNode);
   EXPECT_EQ(node.Receives(0, Submit{0, 0, 4}),
             "  n0: sum.0 = arrived\n"
@@ -31,8 +31,8 @@ TEST(InhadNode, WaitsSoManyMillisecondsBetweenTwoINs) {
             "  n0: timer 0 in 2000000 ns\n");
 }
 
-// With n = 1 the bound is 3, and there are four sums: versions 1, 5 and 9 share one.
-TEST(InhadNode, TakesASumOfSeveralVersionsForOneOfTheirMean) {
+// With n = 1 the bound is 3, and there are four sums: versions 1, 5 and 9 share one of them.
+TEST(NodeAggregator, TakesASumOfSeveralVersionsForOneOfTheirMean) {
   Alone node("inhad", "n: 1, late: keep", 2, kNode);
   EXPECT_THAT(node.vectors(), ElementsAre("weights", "out", "sum.0", "sum.1", "sum.2", "sum.3"));
   node.Receives(0, Submit{1, 1, 4});
@@ -40,15 +40,15 @@ TEST(InhadNode, TakesASumOfSeveralVersionsForOneOfTheirMean) {
   EXPECT_THAT(node.Receives(0, Submit{9, 9, 4}), HasSubstr("sum.1 += arrived"));
   EXPECT_THAT(node.Receives(kServer, Pull{1, 9}), HasSubstr("out += 0.25 sum.1"));
   EXPECT_EQ(node.report().merged, 2);
-  // Two sums for a bound of 1.
+  // A bound of 1 gives two sums.
   Alone two("inhad", "n: 1, s_max: 1, late: keep", 2, kNode);
   two.Receives(0, Submit{1, 1, 4});
   two.Receives(0, Submit{3, 3, 4});
   EXPECT_EQ(two.report().merged, 1);
 }
 
-// Two gradients of version 0 and one of version 3, at version 3: (2 * 3 + 0) / 3.
-TEST(InhadNode, DividesItsSumByTheMeanStaleness) {
+// Two gradients have version 0 and one has version 3; the node is at version 3: (2 * 3 + 0) / 3.
+TEST(NodeAggregator, DividesItsSumByTheMeanStaleness) {
   Alone node("inhad", "n: 1, modulate: mean", 2, kNode);
   node.Receives(0, Submit{0, 0, 4});
   node.Receives(0, Submit{0, 3, 4});
@@ -56,8 +56,9 @@ TEST(InhadNode, DividesItsSumByTheMeanStaleness) {
   EXPECT_THAT(node.Receives(kServer, Pull{1, 3}), HasSubstr("out += 0.5 sum.0"));
 }
 
-// What it had is lost, it says no more, and when it dies nothing is lost twice or found again.
-TEST(InhadNode, ThatIsGivenUpLosesWhatItHas) {
+// A node that is given up loses its sums and sends nothing more; when it dies, no gradient is counted as lost twice or
+// found again.
+TEST(NodeAggregator, ThatIsGivenUpLosesWhatItHas) {
   Alone node("inhad", "n: 1", 2, kNode, true);
   node.Receives(0, Submit{0, 0, 4});
   node.Receives(0, Submit{1, 1, 4});
@@ -76,7 +77,7 @@ TEST(InhadRun, StopsAtADeathOnlyWhereNobodyIsGivenUp) {
               HasSubstr("pull_timeout is 0"));
 }
 
-// ------------------------------------------------------------------ whom the Scheduler looks after
+// ------------------------------------------------------------------ supervision of nodes
 
 TEST(InhadScheduler, LooksAfterNodesOnlyWhereTheyMayDieAndOneWouldBeLeft) {
   const In in{.submitted = 0, .low_computing = 0};
@@ -90,7 +91,7 @@ TEST(InhadScheduler, LooksAfterNodesOnlyWhereTheyMayDieAndOneWouldBeLeft) {
             "  s0 > n0 noted\n");
 }
 
-// A node that says nothing new is asked, answers, and is asked again: a hundred times.
+// A node without news is probed, answers, and is probed again, a hundred times.
 TEST(InhadScheduler, EndsToLookWhereThereAreOnlyAnswers) {
   Alone server("inhad", "n: 1", 2, kServer, true);
   In in{.submitted = 0, .low_computing = 0};
@@ -108,11 +109,11 @@ TEST(InhadScheduler, EndsToLookWhereThereAreOnlyAnswers) {
   EXPECT_THAT(server.Receives(kNode, in), HasSubstr("timer 1"));
 }
 
-// Neither answers: one is given up when it has been asked once, the other is all that is left.
+// Neither node answers: one is given up after one probe; the other is kept, since it is the last.
 TEST(InhadScheduler, NeverGivesUpTheLastNode) {
   Alone server("inhad", "n: 1", 2, kServer, true);
   server.Receives(kNode, In{});
-  server.ReceivesTimer(1);  // it has heard node 0 since the beginning
+  server.ReceivesTimer(1);  // the server has heard from node 0 since the beginning
   EXPECT_THAT(server.ReceivesTimer(1), HasSubstr("s0 > n1 give up: node 1"));
   for (int look = 0; look < 5; ++look) {
     EXPECT_THAT(server.ReceivesTimer(1), Not(HasSubstr("give up")));
@@ -120,14 +121,14 @@ TEST(InhadScheduler, NeverGivesUpTheLastNode) {
   EXPECT_THAT(server.actor().Describe(), HasSubstr("nodes {1} are given up"));
 }
 
-// ------------------------------------------------------------------ whom it sends weights
+// ------------------------------------------------------------------ recipients of weights
 
 Grad GradOf(int64_t round, int64_t base) {
   return {.round = round, .count = 1, .samples = 4, .bases = {base, 1}};
 }
 
-// Updates are node 1's alone.  Node 0 gets the weights when it has said something, and not while a round
-// is open, whose update it would miss.
+// All updates come from node 1.  Node 0 gets the weights when it has sent something, but not while a round is open,
+// whose update it would miss.
 TEST(InhadScheduler, SendsANodeThatWasLeftOutItsWeightsBetweenRounds) {
   Alone server("inhad", "n: 2, broadcast: pulled, pipelined: true", 2, kServer);
   const std::string sends = "  s0 > n0 weights: version ";
@@ -136,7 +137,7 @@ TEST(InhadScheduler, SendsANodeThatWasLeftOutItsWeightsBetweenRounds) {
               HasSubstr("s0 > n1 pull: round 1, version 0"));
   EXPECT_THAT(server.Receives(kNode + 1, GradOf(1, 0)), Not(HasSubstr(sends)));
   EXPECT_THAT(server.Receives(kNode, idle), HasSubstr(sends + "1"));
-  EXPECT_THAT(server.Receives(kNode, idle), Not(HasSubstr(sends)));  // it has them
+  EXPECT_THAT(server.Receives(kNode, idle), Not(HasSubstr(sends)));  // the node has these weights already
   server.Receives(kNode + 1, In{2, 1, 1});
   server.Receives(kNode + 1, GradOf(2, 1));
   EXPECT_THAT(server.Receives(kNode + 1, In{3, 2, 2}),

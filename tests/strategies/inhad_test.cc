@@ -1,4 +1,4 @@
-// The rules of InHAD (../shared: inhad.md 7), held against thousands of random histories.
+// Checks the rules of InHAD (../shared: inhad.md 7) on thousands of random histories.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ class InhadRules : public world::Rules {
     const int64_t version = versions_[shard]++;
     const auto count = static_cast<int64_t>(sum.terms.size());
     Expect(count > 0, "an update of nothing");
-    // The last one takes what is left; what is dropped, or lost with a node, is missing.
+    // The last update may have fewer gradients, and so may one after gradients were dropped or lost with a node.
     const bool may_lack = ending_ || run_.options.late == Late::kDrop || run_.scenario.may_fail;
     Expect(may_lack || count >= run_.options.GradientsOfUpdate(run_.scenario.workers),
            fmt::format("an update of {} gradients, n {}", count, run_.options.n));
@@ -155,14 +155,14 @@ class InhadRules : public world::Rules {
  private:
   int64_t updates() const { return versions_[0]; }
 
-  // A node that lives and is given up sums on until it hears of it.  In lockstep a dead worker's last
-  // gradient may stand for that of one who is late, and who then hands in two.
+  // A node that is given up while it lives goes on adding until it gets the message.  In lockstep a dead worker's last
+  // gradient may count in place of that of a late worker, which then pushes two.
   bool MayMix() const {
     if (!run_.scenario.may_fail) return false;
     return run_.options.pull_timeout < kLong || (run_.options.lockstep && run_.options.n == 1);
   }
 
-  // Gradients are lost with their node only, and a node that answers in time is not given up.
+  // Gradients are lost only with their node, and a node that answers in time is not given up.
   void CheckLost(const ProtocolReport& report) {
     Expect(run_.scenario.may_fail || report.lost + report.ignored == 0, "somebody is given up");
     for (const int node : given_up_) {
@@ -176,7 +176,7 @@ class InhadRules : public world::Rules {
     }
   }
 
-  // What a node sends is what was asked for, and says what it is.
+  // A node's message has the content that was requested, and describes it correctly.
   void CheckGrad(int node, const Grad& grad, const Parts& parts) {
     Expect(asked_[node].contains(grad.round), fmt::format("node {} sends unasked", node));
     for (const auto& [shard, content] : parts) {
@@ -201,7 +201,7 @@ class InhadRules : public world::Rules {
     Expect(term.factor > 0 && term.factor <= 1, "a factor above 1");
   }
 
-  // One gradient of each worker, of the newest weights, in worker order.
+  // The sum has one gradient of each worker, computed from the newest weights, in worker order.
   void CheckLockstep(const Content& sum, int64_t version) {
     std::vector<int> workers;
     for (const Term& term : sum.terms) {
@@ -209,7 +209,7 @@ class InhadRules : public world::Rules {
       Expect(base_[{term.worker, term.clock}] == version, "an old gradient in lockstep");
     }
     const bool all = static_cast<int>(workers.size()) == placement_.workers;
-    // The run ends between two steps of all: what is left is less.
+    // A run may end between two steps of all workers: the last sum has fewer gradients.
     Expect(all || static_cast<int64_t>(submitted_.size()) == run_.scenario.steps,
            "a lockstep update without some worker");
     std::vector<int> in_order = workers;
@@ -224,11 +224,11 @@ class InhadRules : public world::Rules {
   const int64_t bound_;
   std::vector<int64_t> versions_;   // by server
   std::vector<int64_t> known_;      // by node
-  std::vector<int64_t> handed_in_;  // by node: gradients that have reached it
-  bool ending_ = false;             // what is left is pulled
-  std::vector<int> untaken_;        // by worker
+  std::vector<int64_t> handed_in_;  // by node: gradients that have arrived there
+  bool ending_ = false;             // the remaining gradients are pulled
+  std::vector<int> untaken_;        // by worker: gradients that no update has used
   std::vector<int64_t> last_base_;
-  std::map<int, int64_t> newest_;           // by worker: version that has reached it
+  std::map<int, int64_t> newest_;           // by worker: newest version that has arrived there
   std::map<int, std::set<int64_t>> asked_;  // by node: rounds
   std::map<GradientId, int64_t> base_;
   std::map<int64_t, std::set<GradientId>> by_version_;
@@ -238,7 +238,7 @@ class InhadRules : public world::Rules {
   std::set<ActorId> dead_;
 };
 
-// Sets the config section that says what is in `run`, with `n` as a config may give it.
+// Sets the config section that describes `run`, with `n` as in a config.
 void Name(int64_t n, Case& run) {
   static constexpr const char* kModulate[] = {"exact", "mean", "off"};
   static constexpr const char* kLate[] = {"wait", "drop", "keep"};
@@ -279,7 +279,7 @@ Case CaseOf(uint64_t seed) {
   return run;
 }
 
-// Nodes and workers that die at any time; a node that lives is given up now and then.
+// Nodes and workers die at any time; now and then a living node is given up.
 Case MayFailCaseOf(uint64_t seed) {
   Case run = CaseOf(seed);
   world::Scenario& scenario = run.scenario;
@@ -294,7 +294,7 @@ Case MayFailCaseOf(uint64_t seed) {
     const auto worker = static_cast<ActorId>(draws.Between(0, scenario.workers - 1));
     const int node = scenario.node_of[worker];
     const bool carries = worker == 0 || scenario.node_of[worker - 1] != node;
-    if (carries && left.size() == 1) continue;  // somebody goes on
+    if (carries && left.size() == 1) continue;  // at least one survives
     death.actors = {worker};
     if (carries) {
       left.erase(node);
@@ -307,7 +307,7 @@ Case MayFailCaseOf(uint64_t seed) {
   }
   std::sort(scenario.deaths.begin(), scenario.deaths.end(),
             [](const auto& a, const auto& b) { return a.at < b.at; });
-  // In lockstep the workers of a node that is given up would wait for ever, and might be the last ones.
+  // In lockstep the workers of a node that is given up would wait for ever, and they might be the last ones.
   const bool hasty = !run.options.lockstep && draws.Between(0, 2) == 0;
   run.options.pull_timeout = hasty ? 4000 : kLong;
   Name(draws.Between(1, scenario.workers + 1), run);
@@ -326,7 +326,7 @@ TEST(InhadDeaths, KeepTheRules) { MayFailChecks::KeepTheRules(); }
 
 TEST(InhadDeaths, GoOnAsBeforeFromSavedState) { MayFailChecks::GoOnAsBeforeFromSavedState(); }
 
-// Gradients are lost in many histories, and messages of nodes that were given up come late in some.
+// Many histories lose gradients, and in some a message of a given-up node arrives late.
 TEST(InhadDeaths, LoseGradientsNowAndThen) {
   int losses = 0, given_up = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -339,14 +339,14 @@ TEST(InhadDeaths, LoseGradientsNowAndThen) {
   EXPECT_GT(given_up, 5);
 }
 
-// Verdict of the first history of the dead that breaks a rule.
+// Returns the verdict of the first history with deaths that breaks a rule.
 TEST(InhadPlantedBug, ADeadNodeThatCountsNothingIsFound) {
   const std::string verdict =
       MayFailChecks::FirstFailure([](World& world) { world.the_dead_count = false; });
   EXPECT_NE(verdict.find("lost of"), std::string::npos) << verdict;
 }
 
-// Nobody gives up a node that was not told so: its messages would count again.
+// A given-up node that does not get the message would have its messages counted again.
 TEST(InhadPlantedBug, ALivingNodeThatDoesNotHearItIsGivenUpIsFound) {
   const std::string verdict = MayFailChecks::FirstFailure([](World& world) {
     world.loses = [](ActorId, ActorId, const Message& message) {
@@ -372,7 +372,7 @@ TEST(InhadPlantedBug, ALostUpdateIsFound) {
   EXPECT_NE(verdict.find("makes another update"), std::string::npos) << verdict;
 }
 
-// A bound that the actors keep more loosely than the rules.
+// The actors allow a larger bound than the rules.
 TEST(InhadPlantedBug, ABoundOffByOneIsFound) {
   std::string verdict;
   for (uint64_t seed = 0; seed < 2000 && verdict.empty(); ++seed) {

@@ -1,4 +1,4 @@
-// What the keys of each strategy are by default, and what they may be.
+// Tests the defaults and ranges of the keys of each strategy.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::UnorderedElementsAre;
 
-// "key = default, range", for the keys that are numbers or yes and no.
+// Returns "key = default, range" for the numeric and boolean keys.
 std::vector<std::string> KeysOf(const std::string& name) {
   config::Document document = config::Document::Empty();
   config::Reader reader = document.root();
@@ -61,7 +61,7 @@ TEST(Keys, OfSynchronousStrategies) {
   EXPECT_THAT(KeysOf("allreduce"), UnorderedElementsAre("fusion_bytes = 67108864, >= 0"));
 }
 
-// Of all keys of these strategies: what another protocol would be is not among them.
+// Keys that would make another protocol are not among them.
 TEST(Keys, ThatMayChangeWhenARunGoesOn) {
   const auto may_change = [](const std::string& name) {
     std::vector<std::string> keys;

@@ -1,4 +1,4 @@
-// Merge plans against the model's golden values, exhaustive search and its bounds.
+// Tests merge plans against the model's golden values, exhaustive search and its bounds.
 #include "framework/strategies/sync/merging.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace dtrain {
 namespace {
 
-// GoogLeNet on a K80, batch 64, fp32, in backward order: elements and microseconds of the backward
-// pass (the trace of the authors' B-Caffe).
+// GoogLeNet on a K80, batch 64, fp32, in backward order: elements, and microseconds of the backward pass (from the
+// trace of the authors' B-Caffe).
 struct TracedLayer {
   int64_t elements;
   double backward_us;
@@ -36,7 +36,7 @@ ReadyGradients GoogLeNet() {
   ReadyGradients gradients;
   double backward = 0;
   for (const TracedLayer& layer : kGoogLeNet) backward += layer.backward_us * 1e-6;
-  double now = backward / 2;  // the forward pass, as in the authors' script
+  double now = backward / 2;  // time of the forward pass, as in the authors' script
   for (const TracedLayer& layer : kGoogLeNet) {
     now += layer.backward_us * 1e-6;
     gradients.bytes.push_back(4 * layer.elements);
@@ -45,7 +45,7 @@ ReadyGradients GoogLeNet() {
   return gradients;
 }
 
-// The fixed threshold of the golden table: a group is closed as soon as it holds this many bytes.
+// The fixed threshold of the golden table: a group is closed when it has this many bytes.
 MergePlan MergeUpTo(const ReadyGradients& gradients, int64_t threshold_bytes) {
   MergePlan plan;
   int64_t bytes = 0;
@@ -62,7 +62,7 @@ ReduceTime Line(double a, double b) {
   return [=](int64_t bytes) { return a + b * static_cast<double>(bytes); };
 }
 
-// The authors' 10 gigabit cluster, seconds and seconds a byte.
+// The authors' 10 gigabit cluster: seconds, and seconds per byte.
 constexpr double kAlpha = 45.25e-6;
 constexpr double kBeta = 1.2 / (9.0 * (1 << 30) / 8);
 constexpr double kGamma = 160 / 64e9;
@@ -123,9 +123,8 @@ TEST(Merging, GoogLeNetsGroupsAreTheGoldenOnes) {
   EXPECT_EQ(MergeByRule(gradients, Ring(64)), (MergePlan{18, 52, 64}));
 }
 
-// Groups that keep the channel busy end at the same time however they are cut, so several plans are the
-// best.  The golden ones are those that the rounding of one program's sums chose: they are as good as
-// ours, which no rounding chooses.
+// Groups that keep the channel busy end at the same time wherever they are cut, so several plans are the best.  The
+// rounding of one program's sums chose the golden ones; they must cost the same as ours.
 TEST(Merging, GoogLeNetsBestGroupsAreAsGoodAsTheGoldenOnes) {
   const ReadyGradients gradients = GoogLeNet();
   struct {
@@ -182,7 +181,7 @@ TEST(Merging, TheRuleIsNotOptimal) {
   EXPECT_EQ(StepEnd(gradients, time, {1, 3}), 13);
 }
 
-// As measured: vectors of up to 16 KB take one round, at a fifth of the start-up that all others take.
+// As measured: vectors of up to 16 KB take one round, with a fifth of the start-up time of all others.
 double OneRoundOrTwo(int64_t bytes) {
   return (bytes <= 16 << 10 ? 1e-3 : 5e-3) + 1e-9 * static_cast<double>(bytes);
 }
@@ -193,20 +192,20 @@ TEST(Merging, TheRulesStartUpIsThatOfLongVectors) {
   EXPECT_EQ(StartUp([](int64_t bytes) { return bytes < (1 << 20) ? 0 : 1e-3; }), 0);
 }
 
-// The second gradient is ready 3 ms behind the first: that is less than the start-up that merging saves,
-// though more than an empty vector would take.
+// The second gradient is ready 3 ms after the first.  That is less than the start-up time that merging saves, and more
+// than an empty vector would take.
 TEST(Merging, TheRuleMergesWhereSmallVectorsAreCheap) {
   const ReadyGradients gradients{{1 << 20, 1 << 20}, {0, 3e-3}};
   EXPECT_EQ(MergeByRule(gradients, OneRoundOrTwo), (MergePlan{2}));
   EXPECT_EQ(MergeByRule({{1 << 20, 1 << 20}, {0, 6e-3}}, OneRoundOrTwo), (MergePlan{1, 2}));
 }
 
-// A random instance with up to ten gradients, and a T(M) that is no straight line.
+// A random instance with up to ten gradients and a non-linear T(M).
 struct Instance {
   ReadyGradients gradients;
   ReduceTime time;
 
-  // Of the line that T(M) is never below.
+  // Coefficients of a line that is a lower bound of T(M).
   double a, b;
 
   explicit Instance(uint32_t seed) {
@@ -228,7 +227,7 @@ struct Instance {
   }
 };
 
-// When the best of all 2^(n-1) plans ends.
+// Returns the end of the best of all 2^(n-1) plans.
 double ExhaustiveBest(const Instance& instance) {
   const size_t count = instance.gradients.size();
   double best = std::numeric_limits<double>::infinity();
@@ -271,8 +270,8 @@ TEST(Merging, PlansCoverAllGradientsOnceAndNoneBeatsTheBest) {
   }
 }
 
-// When the channel has carried all at the earliest: the last gradient is sent once it is ready, and all
-// bytes go, in one message at least, once the first is.
+// Returns a lower bound of the end: the last gradient is sent after it is ready, and all bytes are sent, in at least
+// one message, after the first is ready.
 double Bound(const ReadyGradients& gradients, double a, double b) {
   const auto total = static_cast<double>(
       std::accumulate(gradients.bytes.begin(), gradients.bytes.end(), int64_t{0}));
@@ -294,7 +293,7 @@ TEST(Merging, NoPlanEndsBeforeTheBound) {
   }
 }
 
-// A single gradient is at both bounds, and so is a model whose gradients all come at once.
+// A single gradient reaches both bounds, and so does a model whose gradients are ready at once.
 TEST(Merging, TheBoundIsReached) {
   const ReadyGradients one{{100}, {3}}, at_once{{10, 20, 30}, {5, 5, 5}};
   for (const ReadyGradients& gradients : {one, at_once}) {
@@ -318,7 +317,7 @@ TEST(Merging, WithoutOverlapEverythingWaitsForTheLastGradient) {
   EXPECT_EQ(StepEnd(gradients, Line(1, 1), {1, 2}), 12 + 21);
 }
 
-// T(M) = 1 + M: the first bucket is on its way until 24, the second has waited since 5.
+// With T(M) = 1 + M the first bucket is in flight until 24; the second has waited since 5.
 TEST(Merging, ABucketIsSentWhenItIsReadyAndTheOneBeforeHasArrived) {
   LayerGradients layer_gradients;
   layer_gradients.ranges = {{0, 2}, {2, 2}, {2, 5}, {5, 6}};

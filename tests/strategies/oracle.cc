@@ -36,7 +36,7 @@ int64_t Oracle::Shard::Lead(int worker) const {
   return pushed[worker] - *std::min_element(pushed.begin(), pushed.end());
 }
 
-// All updates with time stamps up to clock - bound - 1 are in (stamps count from 0), and one's own.
+// The weights have all updates with time stamps up to clock - bound - 1 (stamps count from 0), and the worker's own.
 void Oracle::CheckContent(int worker, const Content& content) {
   const int64_t clock = computed_[worker];
   const int64_t own = scenario_.prefetch ? std::max<int64_t>(clock - 1, 0) : clock;
@@ -172,7 +172,7 @@ void Oracle::Finished(const ProtocolReport& report, std::vector<SymbolicVectors>
   CheckReport(report);
 }
 
-// Every gradient has been applied once, or is in its worker's residual still.
+// Every gradient is either applied once or still in its worker's residual.
 void Oracle::CheckMass(int server, std::vector<SymbolicVectors>& vectors) {
   SymbolicVectors& of_server = vectors[placement_.ServerId(server)];
   std::map<std::pair<int, int64_t>, int> seen;
@@ -193,7 +193,7 @@ void Oracle::CheckMass(int server, std::vector<SymbolicVectors>& vectors) {
   }
 }
 
-// With several servers the one that counts what was not told knows its own shard only.
+// With several servers the server that counts the missed progress knows its own shard only.
 void Oracle::CheckReport(const ProtocolReport& report) {
   Expect(Sum(report.staleness) == Sum(computed_),
          fmt::format("{} of {} gradients have a staleness", Sum(report.staleness), Sum(computed_)));

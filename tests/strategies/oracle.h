@@ -1,6 +1,5 @@
-// Oracle: the rules of the ps protocols (Ho et al., NIPS 2013, section 3, and what exactly-once
-// means), checked against what actors are seen to do.  It keeps books of its own and trusts no
-// actor.
+// Oracle: checks the rules of the ps protocols (Ho et al., NIPS 2013, section 3, and exactly-once application) from the
+// externally visible behaviour of the actors.  It keeps its own records and does not trust the actors.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +19,17 @@ struct Scenario {
   std::string strategy;       // config section
   std::string compress = "";  // config section, "" for none
   int workers = 1;
-  int64_t bound = 0;      // of staleness; large for none
-  int64_t bound_max = 0;  // more than `bound`: where the bound is dynamic
+  int64_t bound = 0;      // staleness bound; large for none
+  int64_t bound_max = 0;  // larger than `bound` if the bound is dynamic
   bool synchronous = false;
   bool prefetch = false;
   bool share = true;
   bool damping = false;
   int64_t steps = 1;         // of each worker
-  int64_t steps_in_all = 0;  // > 0: no step begins after so many of all together
+  int64_t steps_in_all = 0;  // > 0: no step begins after this many steps of all workers
 };
 
-// Beyond which nobody may go.
+// Returns the lead that no worker may exceed.
 inline int64_t LastBound(const Scenario& scenario) {
   return std::max(scenario.bound, scenario.bound_max);
 }
@@ -39,24 +38,24 @@ class Oracle {
  public:
   Oracle(const Scenario& scenario, const Placement& placement);
 
-  static StepReport ReportOf(Gradient step);  // what a worker says of it
+  static StepReport ReportOf(Gradient step);  // what a worker reports of the step
 
-  // What is seen.  `server` counts from 0.
+  // Record visible events.  `server` counts from 0.
   void Started(int worker, const Parts& weights);
   void Pushed(int worker);  // its step has been computed
   void Ended(int worker, const StepOutcome& outcome);
   void Reached(int server, int worker, const Message& message);
   void Applied(int server, Content& master, const Content& gradient, const Update& update);
   void Answered(int server, int worker, const ps::Weights& weights);
-  void Settled(int server);  // a server has handled a message: who must wait still?
+  void Settled(int server);  // a server has handled a message; checks which workers must still wait
   void Finished(const ProtocolReport& report, std::vector<SymbolicVectors>& vectors);
 
-  const std::string& verdict() const { return verdict_; }  // the first broken rule
+  const std::string& verdict() const { return verdict_; }  // the first broken rule; "" for none
 
  private:
   struct Shard {
-    std::vector<int64_t> pushed;  // by worker: gradients that reached it
-    std::vector<bool> asked;      // and has no answer yet
+    std::vector<int64_t> pushed;  // by worker: gradients that have arrived here
+    std::vector<bool> asked;      // has an unanswered request
     int64_t updates = 0;
     int64_t Lead(int worker) const;
   };

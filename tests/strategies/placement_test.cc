@@ -1,4 +1,4 @@
-// Who lives where: every actor on one rank, in the places that placement.h promises.
+// Tests that every actor is on one rank, in the places that placement.h documents.
 #include "framework/strategies/placement.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ std::vector<std::string> RolesOf(const Placement& placement) {
   return roles;
 }
 
-// Each actor is on exactly the rank that RankOf says, in ascending order, and knows its kind.
+// Checks that each actor is only on the rank given by RankOf, in ascending order, and has its kind.
 void ExpectConsistent(const Placement& placement) {
   int seen = 0;
   for (Rank rank = 0; rank < placement.ranks(); ++rank) {
@@ -79,7 +79,7 @@ TEST(Placement, MoreColocatedServersThanWorkersShareRanks) {
 }
 
 TEST(Placement, ANodeLivesOnItsLowestWorkersRank) {
-  // Ranks are dealt out to the nodes in turn.
+  // Ranks are assigned to the nodes in turn.
   const Placement placement{.workers = 4, .servers = 1, .node_of = {0, 1, 0, 1}};
   EXPECT_EQ(placement.nodes(), 2);
   EXPECT_EQ(placement.ranks(), 5);

@@ -1,5 +1,5 @@
-// Thousands of random histories of each protocol, and the proof that the oracle finds planted bugs.
-// support/seeds.h says how many.
+// Runs thousands of random histories of each protocol, and checks that the oracle finds planted bugs.  support/seeds.h
+// has their number.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-// `name`: a protocol, or one with a compressor, "ps_asp+topk".
+// `name` is a protocol, or one with a compressor: "ps_asp+topk".
 Scenario ScenarioOf(const std::string& name, uint64_t seed) {
   Draws draws(seed);
   Scenario scenario;
@@ -88,9 +88,9 @@ INSTANTIATE_TEST_SUITE_P(Ps, RandomHistories,
                            return name;
                          });
 
-// --- bugs, planted
+// --- planted bugs
 
-// The fourth update is forgotten.
+// Drops the fourth update.
 class LostUpdate : public RandomWorld {
  public:
   using RandomWorld::RandomWorld;
@@ -102,7 +102,7 @@ class LostUpdate : public RandomWorld {
   int updates_ = 0;
 };
 
-// The third answer to worker 0 is never sent.
+// Drops the third answer to worker 0.
 class LostAnswer : public RandomWorld {
  public:
   using RandomWorld::RandomWorld;
@@ -116,7 +116,7 @@ class LostAnswer : public RandomWorld {
   int answers_ = 0;
 };
 
-// What the third compression does not pick is forgotten.
+// Drops what the third compression does not select.
 class LostResidual : public RandomWorld {
  public:
   using RandomWorld::RandomWorld;
@@ -130,7 +130,7 @@ class LostResidual : public RandomWorld {
   int compressions_ = 0;
 };
 
-// What the third compression sends stays in the residual as well.
+// Keeps in the residual what the third compression sends.
 class KeptResidual : public RandomWorld {
  public:
   using RandomWorld::RandomWorld;
@@ -148,7 +148,7 @@ class KeptResidual : public RandomWorld {
   int compressions_ = 0;
 };
 
-// The first seed with which a world of this kind breaks a rule, and the rule.
+// Returns the first seed with which a world of this kind breaks a rule, and the rule.
 template <class World, class ScenarioFn>
 std::pair<uint64_t, std::string> FirstFailure(const ScenarioFn& scenario_of) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
@@ -165,7 +165,7 @@ void ExpectFound(const ScenarioFn& scenario_of, const std::string& rule) {
   EXPECT_EQ(World(scenario_of(seed), seed).Run(), verdict) << "seed " << seed << " does not repeat";
 }
 
-// The actors allow one step more than the oracle does.
+// The actors allow one more step than the oracle does.
 Scenario BoundOffByOne(uint64_t seed) {
   Scenario scenario = ScenarioOf("ps_ssp", seed);
   scenario.bound = std::max<int64_t>(scenario.bound - 1, 0);
@@ -176,7 +176,7 @@ TEST(PlantedBug, BoundOffByOneIsFound) {
   ExpectFound<RandomWorld>(BoundOffByOne, "ahead of the slowest");
 }
 
-// How many seeds go further than `allowed`, with a bound from 1 to 4.
+// Returns the number of seeds that exceed `allowed`, with a bound from 1 to 4.
 int64_t SeedsBeyond(int64_t allowed) {
   int64_t seeds_found = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {

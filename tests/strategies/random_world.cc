@@ -143,8 +143,7 @@ void RandomWorld::BeginLater(ActorId worker) {
   Post(now_ + static_cast<Nanos>(Draw(50)), What::kBegin, worker);
 }
 
-// Each worker has a speed of its own; now and then a step takes ten times as long, or there is a
-// pause.
+// Each worker has its own speed; now and then a step takes ten times as long, or there is a pause.
 Nanos RandomWorld::StepTime(ActorId worker) {
   const Nanos mean = 500 * (1 + random_.Below(1'000'000 + worker, 4));
   Nanos time = mean / 2 + static_cast<Nanos>(Draw(mean));

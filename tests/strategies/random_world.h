@@ -1,8 +1,7 @@
-// RandomWorld: one protocol with all its actors in memory, in a random but repeatable history -
-// jitter, stragglers, pauses, late messages - under the eyes of a Oracle.
+// RandomWorld: all actors of one protocol in memory, in a random but repeatable history with jitter, stragglers, pauses
+// and late messages, checked by an Oracle.
 //
-// Messages of a pair stay in order; otherwise anything may overtake anything.  One seed, one
-// history.
+// Messages of a pair stay in order; any other message may overtake any other.  One seed gives one history.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +23,18 @@ class RandomWorld {
   RandomWorld(const Scenario& scenario, uint64_t seed);
   virtual ~RandomWorld() = default;
 
-  // To the end, or to the first broken rule, which it returns ("" for none).
+  // Runs to the end, or to the first broken rule.  Returns that rule, or "".
   std::string Run();
 
   const std::string& history() const { return history_; }
-  // Now and then an actor is saved, made anew and loaded, which must not change the history.
+  // Now and then an actor is saved, created again and loaded, which must not change the history.
   void ReloadActors() { reload_ = true; }
 
  protected:
-  // Where a test plants its bugs.
+  // Tests override these to plant bugs.
   virtual bool Loses(const Update&) { return false; }
   virtual bool Loses(ActorId /*from*/, ActorId /*to*/, const Message&) { return false; }
-  // After a worker has compressed.
+  // Called after a worker has compressed.
   virtual void Spoil(Parts& /*residual*/, Parts& /*out*/) {}
 
  private:
@@ -63,7 +62,8 @@ class RandomWorld {
   Nanos Latency();
   uint64_t Draw(uint64_t bound) { return random_.Below(draws_++, bound); }
   void Reload(ActorId actor);
-  // Whether a gradient is sent now; draws of its own, so that the rest of the history is the same.
+  // Returns whether a gradient is sent now.  It has its own random stream, so that the rest of the history does not
+  // change.
   bool Picks() { return picks_.Below(picked_++, 2) == 0; }
 
   const Scenario scenario_;
@@ -71,7 +71,7 @@ class RandomWorld {
   uint64_t draws_ = 0;
   const Random reloads_;
   const Random picks_;
-  uint64_t picked_ = 0;  // draws so far
+  uint64_t picked_ = 0;  // number of draws so far
   std::unique_ptr<Strategy> strategy_;
   ActorSetup setup_;
   std::vector<std::unique_ptr<Actor>> actors_;
@@ -82,7 +82,7 @@ class RandomWorld {
   std::map<std::pair<ActorId, ActorId>, Nanos> last_arrival_;
   Nanos now_ = 0;
   int64_t sequence_ = 0;
-  std::vector<int64_t> begun_;  // by worker: steps
+  std::vector<int64_t> begun_;  // by worker: steps begun
   int64_t all_begun_ = 0;
   std::string history_;
   bool reload_ = false;

@@ -1,4 +1,4 @@
-// Actors as a config would make them.
+// Creates actors from a config section.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace dtrain {
 
-// `compress`: config section, "" for none.
+// `compress` is a config section, "" for none.
 ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size,
                     const std::string& compress = "");
 
-// Workers first, then servers.
+// Returns the workers first, then the servers.
 std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup);
 
-// "w0", "s1", "n0" for a node, "c0" for the coordinator
+// Returns "w0", "s1", "n0" for a node aggregator, or "c0" for the coordinator.
 std::string ActorName(const Placement& placement, ActorId actor);
 
 }  // namespace dtrain

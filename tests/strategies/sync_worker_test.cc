@@ -1,4 +1,4 @@
-// Transcripts of the synchronous worker: an event a line, its effects behind the arrow.
+// Transcripts of the synchronous worker: one event a line, its effects after the arrow.
 #include "framework/strategies/sync/sync_worker.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class Recorder : public Effects {
   std::string notes_;
 };
 
-// Runs "begin", "ready 0 10", "reduced 0 10", "outcome 64".
+// Runs events such as "begin", "ready 0 10", "reduced 0 10", "outcome 64".
 std::string Transcript(SyncWorker& worker, const std::vector<std::string>& events) {
   Recorder effects;
   std::string transcript;

@@ -17,7 +17,7 @@ namespace {
 
 class Replayer {
  public:
-  // One event; its effects as indented lines.
+  // Returns one event with its effects as indented lines.
   std::string Line(const std::string& line);
 
  private:
@@ -141,7 +141,7 @@ void Replayer::Deliver(const Words& words) {
   actors_[to]->OnMessage(from, message, effects);
 }
 
-// Whole steps of a worker, each with all messages that follow from it.
+// Runs whole steps of a worker, with all messages that follow from each.
 void Replayer::Steps(const Words& words) {
   for (int64_t step = std::stoll(words.at(2)); step > 0; --step) {
     EffectWriter effects = Effects(Id(words.at(1)));

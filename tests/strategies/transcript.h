@@ -19,7 +19,7 @@
 
 namespace dtrain {
 
-// The transcript with the effects that its events have now.
+// Returns the transcript with the current effects of its events.
 std::string Replay(const std::string& transcript);
 
 }  // namespace dtrain

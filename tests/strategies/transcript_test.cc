@@ -1,5 +1,5 @@
-// Every file in transcripts/ is what the protocols do.  DTRAIN_REGENERATE=1 writes the files anew,
-// to be read before they are kept.
+// Replays every file in transcripts/ and compares the effects.  DTRAIN_REGENERATE=1 rewrites the files; review the
+// changes.
 #include "tests/strategies/transcript.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ namespace dtrain::world {
 namespace {
 
 constexpr int64_t kElements = 100;
-constexpr int64_t kEventsMax = 500'000;  // timers alone can go on for ever
+constexpr int64_t kEventsMax = 500'000;  // timers alone could go on for ever
 
 }  // namespace
 
@@ -91,7 +91,7 @@ class World::ActorEffects : public Effects {
   Nanos Time() override { return world_.now_; }
   void Take(VectorId to, VectorId from) override { vectors().Take(to, from); }
   void Add(VectorId to, VectorId from, double factor) override { vectors().Add(to, from, factor); }
-  // Some gradients go as a whole, others stay: no protocol can tell that from entries.
+  // Whole gradients are sent or stay; a protocol cannot tell this from a selection of entries.
   void Compress(VectorId to, VectorId from, double density) override {
     vectors()[to].clear();
     for (auto& [shard, content] : vectors()[from]) {
@@ -193,7 +193,7 @@ void World::GoOn() {
   }
 }
 
-// A timer fires even when nothing else can happen, as long as steps are due; not at a boundary.
+// A timer fires even when no other event is left, as long as steps are due, but not at a boundary.
 std::optional<World::Event> World::Next() {
   const bool timers = !quiet_ && !timers_.empty() && (MayStart() || !events_.empty());
   Queue* from = &events_;
@@ -220,7 +220,7 @@ void World::Drain() {
   }
 }
 
-// Between two events of any actor.  The end of a worker's messages is read behind the last of them.
+// Runs between two events of any actor.  The end of a worker's messages is read after the last of them.
 void World::Kill(const Death& death) {
   const Placement& placement = setup_.placement;
   for (const ActorId actor : death.actors) {
@@ -328,7 +328,7 @@ int64_t World::NextBoundary() const {
 
 bool World::MayStart() const { return started_ < scenario_.steps && started_ < next_boundary_; }
 
-// The trainer wants to start a step; one that is begun before a boundary and not admitted waits on.
+// The trainer requests a step; a step requested before a boundary and not yet admitted stays pending.
 void World::BeginLater(ActorId worker) {
   if (!MayStart()) {
     held_[worker] = Held::kBegin;
@@ -350,8 +350,7 @@ void World::Start(ActorId worker) {
   Post({.time = now_ + step_time_[worker], .what = What::kEnd, .actor = worker});
 }
 
-// Each worker has a speed of its own, for some time at least; now and then a step takes ten times as long, or there is a
-// pause.
+// Each worker keeps its own speed for some time; now and then a step takes ten times as long, or there is a pause.
 Nanos World::StepTime(ActorId worker) {
   const int64_t drifts = scenario_.drift_every > 0 ? started_ / scenario_.drift_every : 0;
   const Nanos mean = 500 * (1 + random_.Below(1'000'000 + 1000 * drifts + worker, 4));

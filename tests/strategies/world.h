@@ -1,8 +1,8 @@
-// World: one protocol with all its actors in memory, in a random but repeatable history - jitter,
-// stragglers, pauses, late messages, boundaries - under the eyes of Rules.
+// World: all actors of one protocol in memory, in a random but repeatable history with jitter, stragglers, pauses, late
+// messages and boundaries, checked by Rules.
 //
-// Messages of a pair stay in order; otherwise anything may overtake anything.  One seed, one
-// history.  Vectors have no numbers: what is in them is remembered instead.
+// Messages of a pair stay in order; any other message may overtake any other.  One seed gives one history.  Vectors
+// record their content as symbols instead of numbers.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@
 
 namespace dtrain::world {
 
-// A gradient in a sum, with what it has been multiplied by.
+// A gradient in a sum, with its factor.
 struct Term {
   int worker = 0;
-  int64_t clock = 0;  // the worker's first is 1
+  int64_t clock = 0;  // counts from 1
   double factor = 1;
 };
 
-// Of weights: how many updates they have had, and how many gradients that makes, each counted by what
-// it was multiplied with.  Of gradients and sums: their terms, in the order in which they were added.
+// The content of a vector.  Weights: the number of updates, and of gradients weighted by their factors.  Gradients and
+// sums: their terms in the order of addition.
 struct Content {
   int64_t version = 0;
   double mass = 0;
@@ -36,7 +36,7 @@ struct Content {
 
 using Parts = std::map<int, Content>;  // by shard
 
-// Actors that die together: a worker, or a node with all its workers.
+// Actors that die together: a worker, or a node aggregator with all its workers.
 struct Death {
   Nanos at = 0;
   std::vector<ActorId> actors;
@@ -44,19 +44,19 @@ struct Death {
 
 struct Scenario {
   std::string strategy;  // config section
-  std::string compress;  // the same; "": none
+  std::string compress;  // config section; "": none
   int workers = 1;
-  std::vector<int> node_of;  // empty: as the strategy places them
-  int64_t steps = 1;         // started by all workers together, in all
-  // Steps of all workers between two boundaries, besides those of the strategy.
+  std::vector<int> node_of;  // empty: the strategy places the workers
+  int64_t steps = 1;         // started by all workers together
+  // Steps of all workers between two boundaries, in addition to the strategy's own boundaries.
   int64_t boundary_every = 0;
   int64_t epoch_steps = 0;  // of all workers; 0: no epochs
-  int64_t drift_every = 0;  // steps of all workers until their speeds are others; 0: never
+  int64_t drift_every = 0;  // steps of all workers until their speeds change; 0: never
   bool may_fail = false;
   std::vector<Death> deaths;  // in the order of their times
 };
 
-// What is seen of a history.  The first broken rule ends it.
+// Sees the events of a history.  The first broken rule ends it.
 class Rules {
  public:
   virtual ~Rules() = default;
@@ -69,12 +69,12 @@ class Rules {
                        const Update&) {}
   virtual void Died(ActorId) {}
   virtual void Blended(ActorId /*server*/, const Content& /*arrived*/, double /*share*/) {}
-  // An event has been handled by this actor.
+  // This actor has handled an event.
   virtual void Settled(ActorId) {}
-  // All is quiescent; and it is again, behind what the actors did about it.
+  // All actors are quiescent; called again after the effects of the actors' OnQuiescent have been carried out.
   virtual void Quiescent(const QuiescentState&) {}
   virtual void AfterBoundary(const QuiescentState&) {}
-  // Worker `worker` wants to start a step, and does not.
+  // Worker `worker` has requested a step and was not admitted.
   virtual void Waits(ActorId /*worker*/) {}
   virtual void Finished(const ProtocolReport&) {}
 
@@ -96,17 +96,17 @@ class World {
   World(const Scenario& scenario, const MakeRules& make_rules, uint64_t seed);
   ~World();
 
-  // To the end, or to the first broken rule, which it returns ("" for none).
+  // Runs to the end, or to the first broken rule.  Returns that rule, or "".
   std::string Run();
 
   const std::string& history() const { return history_; }
   const ProtocolReport& report() const { return report_; }  // at the end
-  std::string LastOfHistory() const;                        // some lines, for a message
+  std::string LastOfHistory() const;                        // the last lines, for a failure message
   const Placement& placement() const { return setup_.placement; }
-  // Now and then an actor is saved, made anew and loaded, which must not change the history.
+  // Now and then an actor is saved, created again and loaded, which must not change the history.
   void ReloadActors() { reload_ = true; }
-  // Where a test plants an error: true for a message, or an update, that is to be lost; for a dead
-  // node that counts nothing.
+  // A test plants an error here: returns true for a message or an update that is to be lost, or for a dead node
+  // aggregator that counts nothing.
   std::function<bool(ActorId from, ActorId to, const Message&)> loses;
   std::function<bool(ActorId server, const Update&)> loses_update;
   bool the_dead_count = true;
@@ -163,15 +163,15 @@ class World {
   std::map<std::pair<ActorId, ActorId>, Nanos> last_arrival_;
   Nanos now_ = 0;
   int64_t sequence_ = 0;
-  std::vector<int64_t> begun_;    // by worker: steps
-  std::vector<Nanos> step_time_;  // by worker: of its last one
-  // By worker: where it stands when the run comes to a boundary.
+  std::vector<int64_t> begun_;    // by worker: steps begun
+  std::vector<Nanos> step_time_;  // by worker: duration of its last step
+  // By worker: its position when the run comes to a boundary.
   enum class Held { kNo, kBegin, kStart };
   std::vector<Held> held_;
-  int64_t started_ = 0;  // steps
+  int64_t started_ = 0;  // steps started
   int64_t ended_ = 0;
   int64_t next_boundary_ = 0;
-  bool quiet_ = false;  // timers are silent
+  bool quiet_ = false;  // no timer fires
   int64_t handled_ = 0;
   std::vector<bool> dead_;  // by actor
   size_t next_death_ = 0;

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "framework/runtime/launch/stop_signal.h"
+#include "framework/launch/stop_signal.h"
 
 namespace dtrain {
 

@@ -20,7 +20,7 @@ inline const std::vector<std::string> kDocuments = {
     "launch/README.md",
     "framework/sim/README.md",
     "framework/cli/README.md",
-    "framework/runtime/results/README.md",
+    "framework/results/README.md",
     "tools/bench/README.md",
     "tools/reproduce/README.md",
 };

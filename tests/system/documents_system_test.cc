@@ -15,7 +15,7 @@ using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 
 constexpr char kPath[] = "export PATH=\"$PWD/build/release:$PATH\"";
-constexpr char kGlossary[] = "framework/runtime/results/README.md";
+constexpr char kGlossary[] = "framework/results/README.md";
 
 // Files that are written out in a document are commands as well, and need no row.
 bool WritesAFile(const std::string& command) { return command.starts_with("cat >"); }

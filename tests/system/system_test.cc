@@ -163,7 +163,7 @@ TEST_F(SystemTest, BenchSumsCompletesAProfile) {
   EXPECT_EQ(Run(train + "--set strategy.profile=q.json").code, 0);
   const Outcome other = Run("bench sums --profile p.json --workers 2 --set strategy.name=ps_asp");
   EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.err, HasSubstr("'ps_asp' has no sums over all workers"));
+  EXPECT_THAT(other.err, HasSubstr("'ps_asp' uses no all-reduce over all workers"));
 }
 
 TEST_F(SystemTest, ListsNameWhatExists) {

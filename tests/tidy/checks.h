@@ -47,10 +47,7 @@ std::set<std::string> CompiledSources(const std::string& json, const std::string
 // text_checks.cc
 
 Findings CheckWhitespace(const SourceTree& tree);    // no tabs, no trailing blanks, a last newline
-Findings CheckFileLength(const SourceTree& tree);    // code files of at most kMaxLines lines
 Findings CheckMachinePaths(const SourceTree& tree);  // no path of somebody's machine
-
-inline constexpr int kMaxLines = 500;
 
 // link_checks.cc
 

@@ -22,7 +22,7 @@ const std::vector<Heavy> kHeavy = {
     {"nlohmann/json.hpp", {"framework", "tests"}},
     {"CLI/", {"framework/cli"}},
     {"yaml-cpp/", {"framework/config"}},
-    {"hdf5", {"framework/hdf5", "framework/runtime/weights", "tests"}},
+    {"hdf5", {"framework/hdf5", "framework/checkpoint", "tests"}},
     {"onnx/", {"framework/onnx/file"}},
     {"google/protobuf/", {}},
     {"mpi.h", {"framework/comm/mpi", "tests"}, {"framework/comm/mpi/mpi_transport.h"}},

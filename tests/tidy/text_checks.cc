@@ -47,17 +47,6 @@ Findings CheckWhitespace(const SourceTree& tree) {
   return findings;
 }
 
-Findings CheckFileLength(const SourceTree& tree) {
-  Findings findings;
-  for (const SourceFile& file : tree) {
-    const int lines = static_cast<int>(LinesOf(file.text).size());
-    if (IsCode(file) && lines > kMaxLines) {
-      findings.push_back(At(file, lines, "longer than " + std::to_string(kMaxLines) + " lines"));
-    }
-  }
-  return findings;
-}
-
 Findings CheckMachinePaths(const SourceTree& tree) {
   Findings findings;
   for (const SourceFile& file : tree) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How many pictures a second image_folder reads, beside torchvision's ImageFolder with a DataLoader.
+"""How many images a second image_folder reads, beside torchvision's ImageFolder with a DataLoader.
 
-    tools/bench/compare_pictures.py --dtrain build/release/dtrain [--pictures 600] [--threads 1,2]
+    tools/bench/compare_images.py --dtrain build/release/dtrain [--images 600] [--threads 1,2]
 
-Needs torch, torchvision and Pillow.  Makes pictures of 500 x 375 with the frequencies of photographs (sums of waves and
+Needs torch, torchvision and Pillow.  Makes images of 500 x 375 with the frequencies of photographs (sums of waves and
 some noise), as JPEG (quality 90) and as PNG, in ten classes; both programs resize them to 224 x 224 and read them all
 once.  The figures are taken in turns, and the best of --repeats is told: other work on the machine only slows down.
 torchvision's workers are processes, ours threads; both are as many as --threads says.
@@ -25,28 +25,28 @@ SIZE = (375, 500)
 NET = 224
 
 
-def make_pictures(folder, ending, count):
+def make_images(folder, ending, count):
     """Writes train/<class>/<number>.<ending>."""
     rng = numpy.random.default_rng(1)
     y, x = numpy.mgrid[0 : SIZE[0], 0 : SIZE[1]] / SIZE[1]
     for number in range(count):
-        picture = numpy.full((*SIZE, 3), 128.0)
+        image = numpy.full((*SIZE, 3), 128.0)
         for wave in range(24):
             frequency = rng.normal(size=2) * 2 ** (wave / 5)
             phase = rng.uniform(0, 6.3, size=3)
             angle = (frequency[0] * x + frequency[1] * y)[..., None] * 6.3 + phase
-            picture += numpy.sin(angle) * 60 / (1 + wave / 3)
-        picture += rng.normal(size=picture.shape) * 4
+            image += numpy.sin(angle) * 60 / (1 + wave / 3)
+        image += rng.normal(size=image.shape) * 4
         place = folder / "train" / str(number % 10) / f"{number:05}.{ending}"
         place.parent.mkdir(parents=True, exist_ok=True)
         options = {"quality": 90} if ending == "jpg" else {}
-        Image.fromarray(picture.clip(0, 255).astype("uint8")).save(place, **options)
+        Image.fromarray(image.clip(0, 255).astype("uint8")).save(place, **options)
 
 
 def with_torchvision(folder, workers, count):
     transform = transforms.Compose([transforms.Resize((NET, NET)), transforms.ToTensor()])
-    pictures = torchvision.datasets.ImageFolder(str(folder / "train"), transform)
-    loader = torch.utils.data.DataLoader(pictures, batch_size=32, num_workers=workers)
+    images = torchvision.datasets.ImageFolder(str(folder / "train"), transform)
+    loader = torch.utils.data.DataLoader(images, batch_size=32, num_workers=workers)
     begun = time.monotonic()
     seen = sum(len(labels) for _, labels in loader)
     assert seen == count
@@ -64,7 +64,7 @@ def with_dtrain(dtrain, folder, threads, count):
         raise SystemExit(run.stderr)
     line = json.loads(run.stdout)
     assert line["samples"] == count
-    # Until the pictures are floats in a batch, which is what ToTensor gives.
+    # Until the images are floats in a batch, which is what ToTensor gives.
     seconds = count / line["load_samples_per_second"] + count / line["fill_samples_per_second"]
     return count / seconds
 
@@ -72,7 +72,7 @@ def with_dtrain(dtrain, folder, threads, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dtrain", required=True)
-    parser.add_argument("--pictures", type=int, default=600)
+    parser.add_argument("--images", type=int, default=600)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
@@ -80,12 +80,12 @@ def main():
     for ending in ("jpg", "png"):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            make_pictures(folder, ending, options.pictures)
+            make_images(folder, ending, options.images)
             for threads in map(int, options.threads.split(",")):
                 ours, theirs = 0, 0
                 for _ in range(options.repeats):
-                    theirs = max(theirs, with_torchvision(folder, threads, options.pictures))
-                    ours = max(ours, with_dtrain(options.dtrain, folder, threads, options.pictures))
+                    theirs = max(theirs, with_torchvision(folder, threads, options.images))
+                    ours = max(ours, with_dtrain(options.dtrain, folder, threads, options.images))
                 print(json.dumps({"format": ending, "threads": threads, "dtrain_per_second": round(ours),
                                   "torchvision_per_second": round(theirs), "ratio": round(ours / theirs, 2)}),
                       flush=True)

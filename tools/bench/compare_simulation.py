@@ -5,7 +5,7 @@
         --netns-cluster path/to/netns-cluster
 
 For every link rate and number of hosts it brings up a cluster of network namespaces, fits rate,
-bucket and latency of the link (`dtrain bench link --fit-only`) and how unevenly streams share a card
+bucket and latency of the link (`dtrain bench link --fit-only`) and how unevenly streams share a NIC
 (`--incast`), and runs every scenario twice: with real messages and compute replaced by sleep (`dtrain
 bench exchange` under mpirun), and in virtual time (`dtrain simulate`), with the same settings and
 seeds.  Prints one table; the last line says whether all predictions are within their bounds (status 1
@@ -132,7 +132,7 @@ def write_profiles(folder):
 
 def fit_link(args, cluster):
     """The settings that describe the link: of several fits the one with the median bucket, and how
-    all hosts together share one card."""
+    all hosts together share one NIC."""
     lines = [json.loads(cluster.mpirun(2, [args.dtrain, "bench", "link", "--fit-only"]))
              for _ in range(args.fits)]
     middle = sorted(lines, key=lambda line: line["bucket_bytes"])[len(lines) // 2]

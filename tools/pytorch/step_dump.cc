@@ -25,13 +25,13 @@
 #include <iostream>
 #include <map>
 
+#include "framework/checkpoint/safetensors.h"
 #include "framework/core/error.h"
 #include "framework/core/isa.h"
 #include "framework/device/buffer.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/kernels/cpu/reorder.h"
 #include "framework/nn/net.h"
-#include "framework/runtime/weights/safetensors.h"
 
 namespace dtrain {
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "framework/cluster/network_model.h"
 #include "framework/comm/gather.h"
 #include "framework/comm/mpi/mpi_runtime.h"
 #include "framework/core/bytes.h"
@@ -12,7 +13,6 @@
 #include "framework/core/statistics.h"
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
-#include "framework/sim/network_model.h"
 
 namespace dtrain {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/cluster/noise.h"
 #include "framework/comm/backoff.h"
 #include "framework/core/random.h"
 #include "framework/core/statistics.h"
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
-#include "framework/sim/noise.h"
 
 namespace dtrain {
 namespace {

@@ -20,7 +20,7 @@ struct Passage {
   double end = 0;
 };
 
-// Returns the relative deviation of the messages' weights at a `fair` NIC (sim/noise.h), assumed to be log-normal.
+// Returns the relative deviation of the messages' weights at a `fair` NIC (cluster/noise.h), assumed to be log-normal.
 // Returns 0 if rarely two were under way at a time.
 double ShareDeviationOf(std::span<const Passage> passages);
 

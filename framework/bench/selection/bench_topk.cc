@@ -195,11 +195,11 @@ int BenchTopk(const BenchTopkOptions& options, const Device& device, std::ostrea
   for (const std::string& name : options.compressors) configs.push_back(Read(name));
   for (const int64_t d : options.sizes) {
     const Drawn drawn(options.distribution, d);
-    std::optional<DeviceBench> there;
-    if (device.queue != nullptr) there.emplace(device, drawn);
+    std::optional<DeviceBench> on_device;
+    if (device.queue != nullptr) on_device.emplace(device, drawn);
     for (size_t i = 0; i < configs.size(); ++i) {
       const Compressor& compressor = *configs[i].compressor;
-      const Times times = there ? there->TimeOfSelections(compressor, options)
+      const Times times = on_device ? on_device->TimeOfSelections(compressor, options)
                                 : TimeOnCpu(compressor, drawn, options);
       const nlohmann::ordered_json line = {{"bench", "topk"},
                                            {"compressor", options.compressors[i]},

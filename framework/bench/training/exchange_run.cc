@@ -5,20 +5,20 @@
 
 #include <fmt/format.h>
 
+#include "framework/cluster/compute_model.h"
+#include "framework/cluster/pacing.h"
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/core/random.h"
 #include "framework/core/text.h"
-#include "framework/runtime/results/summary.h"
-#include "framework/runtime/run/pacing.h"
-#include "framework/runtime/run/step_profile.h"
-#include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/run_setup.h"
-#include "framework/runtime/setup/schedule_profile.h"
-#include "framework/runtime/simulate/simulated_run.h"
-#include "framework/sim/compute_model.h"
+#include "framework/results/summary.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/schedule_profile.h"
+#include "framework/simulate/simulated_run.h"
+#include "framework/train/step_profile.h"
+#include "framework/train/training_step.h"
 
 namespace dtrain {
 namespace {

@@ -2,7 +2,7 @@
 // step's communication without the arithmetic, which a simulation of the same scenario must predict.
 //
 // Vectors have their real sizes and are really sent; gradients are zeros.  The simulator's compute model
-// (sim/compute_model.h) gives the times at which gradients are announced, jitter included, so that both draw the same
+// (cluster/compute_model.h) gives the times at which gradients are announced, jitter included, so that both draw the same
 // numbers.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include "framework/comm/transport.h"
 #include "framework/core/model_profile.h"
-#include "framework/runtime/results/summary.h"
-#include "framework/runtime/setup/run_config.h"
+#include "framework/results/summary.h"
+#include "framework/setup/run_config.h"
 
 namespace dtrain {
 

@@ -14,9 +14,9 @@
 #include "framework/data/text/vocabulary.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/net.h"
-#include "framework/runtime/run/training_step.h"
-#include "framework/runtime/setup/run_exchange.h"
-#include "framework/runtime/setup/run_setup.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/training_step.h"
 
 namespace dtrain {
 namespace {
@@ -93,15 +93,15 @@ StepRig::StepRig(const RunConfig& config)
   FillBatch(config.data.source->classes());
 }
 
-StepRig::StepRig(const RunConfig& config, RunInputs basis)
+StepRig::StepRig(const RunConfig& config, RunInputs inputs)
     : config_(Alone(config)),
       parts_(config.accumulate),
-      graph_(std::move(basis.graph)),
-      plan_(Alone(std::move(basis.plan), config_, *graph_)),
-      net_(std::move(basis.net)),
+      graph_(std::move(inputs.graph)),
+      plan_(Alone(std::move(inputs.plan), config_, *graph_)),
+      net_(std::move(inputs.net)),
       transport_(LocalWorld(1).Connect(0)),
-      dataset_(OnDevice(std::move(basis.dataset), parts_ > 1 ? Device{} : net_->device())) {
-  const StartPoint& start = basis.start;
+      dataset_(OnDevice(std::move(inputs.dataset), parts_ > 1 ? Device{} : net_->device())) {
+  const StartPoint& start = inputs.start;
   state_ = Buffer(net_->device(), start.state.size() * sizeof(float));
   CopyIn(state_.arena(), start.state.data(), graph_->state().size());
   MakeExchangeFor({.epoch_samples = dataset_->size(Split::kTrain),
@@ -112,8 +112,8 @@ StepRig::StepRig(const RunConfig& config, RunInputs basis)
                    .weights = start.weights,
                    .solver = &start.solver});
   batches_ = std::make_unique<Prefetcher>(
-      *dataset_, basis.sampler->MaxShare(static_cast<int>(config.workers)),
-      BatchesFrom(config, *dataset_, *basis.sampler, start.position.step - start.step_offset));
+      *dataset_, inputs.sampler->MaxShare(static_cast<int>(config.workers)),
+      BatchesFrom(config, *dataset_, *inputs.sampler, start.position.step - start.step_offset));
 }
 
 StepRig::~StepRig() = default;

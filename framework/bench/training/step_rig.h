@@ -13,9 +13,9 @@
 #include "framework/exchange/exchange.h"
 #include "framework/exchange/exchange_spec.h"
 #include "framework/nn/net.h"
-#include "framework/runtime/run/ready_times.h"
-#include "framework/runtime/run/run_inputs.h"
-#include "framework/runtime/setup/run_config.h"
+#include "framework/setup/run_config.h"
+#include "framework/train/ready_times.h"
+#include "framework/train/run_inputs.h"
 
 namespace dtrain {
 
@@ -25,7 +25,7 @@ class StepRig {
   explicit StepRig(const RunConfig& config);
   // Makes worker 0 of a run that is about to begin, with its share of each batch, prefetched as in the run.  It updates
   // the weights itself, whichever rank does so in the run, and is not paced.
-  StepRig(const RunConfig& config, RunInputs basis);
+  StepRig(const RunConfig& config, RunInputs inputs);
   ~StepRig();
 
   // Runs forward, backward and update.  Throws DivergedError if the previous step produced a NaN or infinity.

@@ -1,4 +1,4 @@
-// What the ranks of a LocalWorld share.  Included by comm/local only.
+// LocalWorld::State: the state that the ranks of a LocalWorld share.  Included by comm/local only.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ struct LocalMessage {
 };
 
 struct LocalMailbox {
-  std::atomic<int> count = 0;          // of waiting, for a look without the lock
-  std::mutex mutex;                    // guards waiting, and the sender's memory while it is copied
+  std::atomic<int> count = 0;          // size of `waiting`, readable without the lock
+  std::mutex mutex;                    // guards `waiting`, and the sender's memory during a copy
   std::vector<LocalMessage*> waiting;  // in the order of sending
 };
 
@@ -29,7 +29,8 @@ struct LocalWorld::State {
   explicit State(int ranks) : mailboxes(ranks), gone(ranks), connected(ranks, false) {}
   int size() const { return static_cast<int>(mailboxes.size()); }
 
-  // `failed`: not in good order, so that also those who wait for nobody in particular must know.
+  // `failed`: the rank ended with an error, so ranks that wait for a message from any rank are
+  // notified too.
   void Leave(Rank rank, bool failed, const std::string& reason);
   [[noreturn]] void ThrowLost(Rank rank);
 
@@ -41,7 +42,7 @@ struct LocalWorld::State {
   std::condition_variable barrier_changed;
   std::vector<bool> connected;
   std::string reason;
-  Rank left_rank = -1;  // the first to leave
+  Rank left_rank = -1;  // the first rank that left or, if any failed, the first that failed
   int barrier_waiting = 0;
   int64_t barrier_generation = 0;
 };

@@ -32,7 +32,7 @@ void LocalTransport::Withdraw() {
   }
 }
 
-// The caller is about to unwind, and the memory of what it has in flight with it.
+// Withdraws first, since the exception frees the memory of the messages in flight.
 void LocalTransport::ThrowLost(Rank peer) {
   Withdraw();
   state_->ThrowLost(peer);
@@ -77,7 +77,7 @@ Request LocalTransport::Receive(Rank from, Tag tag, std::span<std::byte> data) {
   return {index};
 }
 
-// Hands every waiting message that a posted receive awaits over to it.
+// Copies every waiting message that matches a posted receive.
 void LocalTransport::Deliver() {
   LocalMailbox& mailbox = state_->mailboxes[rank_];
   if (receives_.empty() || mailbox.count.load() == 0) return;
@@ -100,14 +100,15 @@ bool LocalTransport::Hand(LocalMessage& message) {
   }
   slot.received = true;
   receives_.erase(match);
-  message.received = true;  // the sender may reuse its memory from here on
+  message.received = true;  // the sender may reuse its memory from now on
   return true;
 }
 
 bool LocalTransport::Test(Request& request) {
   DT_CHECK(request.active()) << "request is not in flight";
   Slot& slot = *slots_[request.slot];
-  const bool peer_gone = state_->gone[slot.peer].load();  // before the look: it may come last
+  // Read before Deliver, since the peer may send its last message and leave in between.
+  const bool peer_gone = state_->gone[slot.peer].load();
   Deliver();
   if (!(slot.sending ? slot.message.received.load() : slot.received)) {
     if (peer_gone) ThrowLost(slot.peer);

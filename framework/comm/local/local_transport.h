@@ -29,8 +29,9 @@ class LocalTransport : public Transport {
   struct Slot {
     bool sending = false;
     Rank peer = 0;
-    LocalMessage message;     // when sending
-    Tag tag = Tag::kControl;  // when receiving, and so on
+    LocalMessage message;  // of a send
+    // Of a receive:
+    Tag tag = Tag::kControl;
     std::span<std::byte> into;
     bool received = false;
   };

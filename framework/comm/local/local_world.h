@@ -1,9 +1,9 @@
 // LocalWorld: the ranks of a "cluster" as threads of one process.
 //
-// For the sanitizers, for quick tests, and for a run of one worker, which needs no MPI.  Messages
-// are copied straight from the sender's memory into the receiver's; a send completes when its
-// message has been received.  A rank whose transport is destroyed is gone: whoever waits for it
-// gets PeerLostError.
+// It is used with sanitizers, in quick tests, and by a run with one worker, which needs no MPI.
+// Messages are copied directly from the sender's memory into the receiver's; a send completes when
+// its message has been received.  A rank whose transport is destroyed is gone, and ranks that wait
+// for it get PeerLostError.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,16 @@ class LocalWorld {
 
   int size() const;
 
-  // The transport of `rank`, to be used by one thread; may outlive the world.  Once a rank.
+  // Returns the transport of `rank`, to be used by one thread; it may outlive the world.  Call it
+  // once per rank.
   std::unique_ptr<Transport> Connect(Rank rank);
 
-  // Declares a rank dead, as if its process had been killed: everyone who waits for it, for a
-  // barrier or for a message from anyone gets PeerLostError with this reason.
+  // Declares a rank dead, as if its process had been killed.  Ranks that wait for it, for a barrier
+  // or for a message from any rank get PeerLostError with this reason.
   void Fail(Rank rank, const std::string& reason);
 
-  // Runs body(transport) in one thread a rank and waits for all.  When bodies throw, the first
-  // cause is thrown on: an exception other than PeerLostError before one, then the lowest rank's.
+  // Runs body(transport) in one thread per rank and waits for all.  If bodies throw, one exception
+  // is rethrown: preferably one that is not a PeerLostError, then that of the lowest rank.
   static void Run(int ranks, const std::function<void(Transport&)>& body);
 
  private:

@@ -1,5 +1,5 @@
-// The collective "mpi": MPI_Iallreduce on chunks, since MPI's own cost per byte rises steeply on
-// buffers larger than the caches.  Repeats to the bit under the same schedule only: MPI chooses its
+// The collective "mpi": MPI_Iallreduce on chunks, since MPI's own cost per byte rises steeply for
+// buffers larger than the caches.  Its bits repeat only with the same chunks, since MPI chooses its
 // algorithm by message size.
 #include "framework/comm/mpi/mpi_runtime.h"
 
@@ -92,8 +92,8 @@ class MpiCollective : public Collective {
     return done != 0;
   }
 
-  // MPI does not say what it sends: the bytes of a bandwidth-optimal algorithm are counted, and one
-  // message a chunk.
+  // MPI does not report what it sends, so the bytes of a bandwidth-optimal algorithm are counted,
+  // and one message per chunk.
   void Count(int64_t bytes) {
     const int64_t moved = 2 * bytes * (transport_->size() - 1) / transport_->size();
     traffic_.bytes_sent += moved;
@@ -103,9 +103,9 @@ class MpiCollective : public Collective {
 
   MpiTransport* transport_;
   int64_t chunk_floats_;
-  bool overlap_;  // of reductions
+  bool overlap_;  // reductions may overlap
   int64_t next_ticket_ = 0;
-  std::vector<Chunk> chunks_;  // [0, done_) finished, [done_, posted_) in flight, the rest waiting
+  std::vector<Chunk> chunks_;  // [0, done_) finished, [done_, posted_) in flight, others waiting
   size_t done_ = 0;
   size_t posted_ = 0;
   Traffic traffic_;

@@ -15,8 +15,8 @@
 namespace dtrain {
 namespace {
 
-// MPI_Init returns when all ranks have come: says so while it waits, and gives up on one that never
-// comes.
+// MPI_Init returns when all ranks have called it.  This thread logs warnings while it waits, and
+// ends the process if some rank never starts.
 class StartWatch {
  public:
   StartWatch() : thread_([this](std::stop_token stop) { Watch(stop); }) {}
@@ -31,10 +31,10 @@ class StartWatch {
     for (int said = 0;
          !wake.wait_for(lock, stop, kSayAfter, [&] { return stop.stop_requested(); });) {
       if (++said < kSaidAtMost) {
-        log::Warning("MPI_Init still waits for a rank to come up");
+        log::Warning("MPI_Init still waits for a rank to start");
         continue;
       }
-      log::Error("MPI_Init has waited for {} s: a rank does not come up", kSayAfter.count() * said);
+      log::Error("MPI_Init has waited for {} s: a rank does not start", kSayAfter.count() * said);
       std::_Exit(static_cast<int>(ExitCode::kStalled));  // the launcher ends the others
     }
   }

@@ -1,5 +1,5 @@
-// MpiRuntime: MPI from initialisation to finalisation, the transport over it, and a plain call for
-// benchmarks to stand beside.
+// MpiRuntime: MPI from initialisation to finalisation, the transport over it, and a plain
+// MPI_Allreduce for comparison in benchmarks.
 //
 // One thread at a time may use MPI (MPI_THREAD_SERIALIZED): start-up on the main thread, then the
 // exchange thread.  When the scope is left by an exception the whole job is ended with MPI_Abort,
@@ -14,12 +14,12 @@
 
 namespace dtrain {
 
-// Whether a launcher (mpirun, or srun --mpi=pmix) started this process as one rank of several.
-// Reads the environment only; MPI need not be initialised.
+// True if a launcher (mpirun, or srun --mpi=pmix) started this process as one rank of several.
+// Reads only the environment; MPI need not be initialised.
 bool InsideMpiLaunch();
 
 struct MpiTransportOptions {
-  // Messages above this many bytes travel as one element of a derived type: MPI counts with an int.
+  // Messages of more bytes are sent as one element of a derived type, since MPI counts with an int.
   size_t plain_bytes_max = 1u << 30;
 };
 
@@ -31,8 +31,8 @@ class MpiRuntime {
   MpiRuntime(const MpiRuntime&) = delete;
   MpiRuntime& operator=(const MpiRuntime&) = delete;
 
-  // A transport over all ranks, with communicators of its own.  Collective: every rank calls it.
-  // It must be destroyed before the runtime.
+  // Makes a transport over all ranks, with communicators of its own.  It is a collective call.  The
+  // transport must be destroyed before the runtime.
   std::unique_ptr<Transport> MakeTransport(const MpiTransportOptions& options = {});
 
   // Ends every rank of the job at once; the launcher's exit status becomes `code`.
@@ -42,8 +42,8 @@ class MpiRuntime {
   int exceptions_at_start_;
 };
 
-// MPI_Allreduce of the whole vector in place, as a user would write it.  Throws UsageError when the
-// transport is not MPI's.
+// Calls MPI_Allreduce in place for the whole vector.  Throws UsageError if the transport is not
+// MPI's.
 void PlainMpiAllreduce(Transport& transport, std::span<float> data);
 
 }  // namespace dtrain

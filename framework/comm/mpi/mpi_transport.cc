@@ -19,8 +19,8 @@ void CheckMpi(int status, const char* doing) {
                       "see the launcher's own messages above");
 }
 
-// How `bytes` bytes are told to MPI, whose counts are int: as bytes, or as one element of a derived
-// type made of `block`s and a rest.
+// Describes `bytes` bytes to MPI, whose counts are int: as bytes, or as one element of a derived
+// type made of blocks of `block` bytes and a remainder.
 class ByteCount {
  public:
   ByteCount(size_t bytes, size_t block) {
@@ -30,19 +30,19 @@ class ByteCount {
     }
     count = 1;
     MPI_Datatype block_type;
-    MPI_Datatype rest_type;
+    MPI_Datatype remainder_type;
     MPI_Type_contiguous(static_cast<int>(block), MPI_BYTE, &block_type);
-    MPI_Type_contiguous(static_cast<int>(bytes % block), MPI_BYTE, &rest_type);
+    MPI_Type_contiguous(static_cast<int>(bytes % block), MPI_BYTE, &remainder_type);
     const int lengths[] = {static_cast<int>(bytes / block), 1};
     const MPI_Aint offsets[] = {0, static_cast<MPI_Aint>(bytes / block * block)};
-    const MPI_Datatype types[] = {block_type, rest_type};
+    const MPI_Datatype types[] = {block_type, remainder_type};
     MPI_Type_create_struct(2, lengths, offsets, types, &type);
     MPI_Type_commit(&type);
     MPI_Type_free(&block_type);
-    MPI_Type_free(&rest_type);
+    MPI_Type_free(&remainder_type);
   }
   ~ByteCount() {
-    if (type != MPI_BYTE) MPI_Type_free(&type);  // MPI keeps it until the message is through
+    if (type != MPI_BYTE) MPI_Type_free(&type);  // MPI keeps it until the message is complete
   }
   ByteCount(const ByteCount&) = delete;
   ByteCount& operator=(const ByteCount&) = delete;
@@ -140,10 +140,11 @@ bool MpiTransport::Test(Request& request) {
 }
 
 std::optional<Incoming> MpiTransport::Probe(Tag tag) {
-  int there = 0;
+  int arrived = 0;
   MPI_Status status;
-  CheckMpi(MPI_Iprobe(MPI_ANY_SOURCE, static_cast<int>(tag), comm_, &there, &status), "MPI_Iprobe");
-  if (!there) return std::nullopt;
+  CheckMpi(MPI_Iprobe(MPI_ANY_SOURCE, static_cast<int>(tag), comm_, &arrived, &status),
+           "MPI_Iprobe");
+  if (!arrived) return std::nullopt;
   MPI_Count bytes = 0;
   MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
   return Incoming{status.MPI_SOURCE, static_cast<size_t>(bytes)};

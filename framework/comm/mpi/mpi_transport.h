@@ -1,5 +1,5 @@
-// MpiTransport: the Transport of transport.h over Open MPI.  Made by MpiRuntime; only comm/mpi
-// includes this header, because it drags mpi.h along.
+// MpiTransport: the Transport of transport.h over Open MPI, made by MpiRuntime.  Only comm/mpi
+// includes this header, because it includes mpi.h.
 #pragma once
 
 #include <mpi.h>
@@ -26,13 +26,13 @@ class MpiTransport : public Transport {
   void Barrier() override;
   const std::vector<Rank>& node_ranks() const override { return node_ranks_; }
 
-  // For collectives of MPI's own; messages of this class never travel there.
+  // Communicator for MPI's own collectives.  This class sends no messages over it.
   MPI_Comm collective_comm() const { return collective_comm_; }
 
  private:
   struct InFlight {
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Count receive_bytes = -1;  // what a receive must bring; -1 for a send
+    MPI_Count receive_bytes = -1;  // bytes that a receive expects; -1 for a send
   };
 
   int TakeSlot();

@@ -16,14 +16,14 @@ namespace dtrain {
 namespace {
 
 // Returns the first `count` different random numbers of [0, n), ascending; count <= n/2, so that few draws are wasted.
-std::vector<int32_t> DrawPlaces(int64_t n, int64_t count, const Random& lots) {
+std::vector<int32_t> DrawPlaces(int64_t n, int64_t count, const Random& random) {
   std::vector<int32_t> places;
   places.reserve(static_cast<size_t>(count));
   uint64_t draw = 0;
   while (std::ssize(places) < count) {
     const auto known = std::ssize(places);
     for (int64_t left = count - known; left > 0; --left) {
-      places.push_back(static_cast<int32_t>(lots.Below(draw++, static_cast<uint64_t>(n))));
+      places.push_back(static_cast<int32_t>(random.Below(draw++, static_cast<uint64_t>(n))));
     }
     std::sort(places.begin() + known, places.end());
     std::inplace_merge(places.begin(), places.begin() + known, places.end());
@@ -104,9 +104,9 @@ class RandK : public Compressor {
   }
   std::unique_ptr<Selection> Select(int64_t n, double density,
                                     const SelectionKey& key) const override {
-    SelectionKey lots = key;
-    if (same_) lots.actor = 0;
-    return std::make_unique<RandomSelection>(n, EntriesAsked(density, n), lots, same_);
+    SelectionKey own = key;
+    if (same_) own.actor = 0;
+    return std::make_unique<RandomSelection>(n, EntriesAsked(density, n), own, same_);
   }
   int64_t EntriesMost(int64_t n, double density) const override { return EntriesAsked(density, n); }
   int passes() const override { return 1; }

@@ -221,11 +221,11 @@ std::vector<FileStatus> DifferentFiles(const std::string& name, const fs::path& 
     json known = Remembered(memory);
     const json before = known;
     for (const RemoteFile& file : Make(name)->files()) {
-      const std::string here = NameIn(folder, file);
-      const bool packed = here == file.name;
-      if (here.empty() || (packed ? file.sha256 : file.content_sha256).empty()) continue;
-      const std::string problem = ProblemOf(file, folder, folder / here, known);
-      if (!problem.empty()) different.push_back({(folder / here).string(), problem});
+      const std::string present = NameIn(folder, file);
+      const bool packed = present == file.name;
+      if (present.empty() || (packed ? file.sha256 : file.content_sha256).empty()) continue;
+      const std::string problem = ProblemOf(file, folder, folder / present, known);
+      if (!problem.empty()) different.push_back({(folder / present).string(), problem});
     }
     if (memory.empty() || known == before) return different;
     MakePrivateFolder(memory.parent_path(), 0755);

@@ -1,8 +1,12 @@
 #include "framework/exchange/threaded/threaded_exchange.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <utility>
+
+#include "framework/comm/backoff.h"
 
 namespace dtrain {
 namespace {
@@ -17,6 +21,8 @@ void GiveWayToExchange() {
   if (std::exchange(given, true)) return;
   ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNicer);
 }
+
+constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank polls for a StallWatch's Ask
 
 }  // namespace
 
@@ -148,6 +154,185 @@ Quiescence::Progress ThreadedExchange::progress() const {
 ExchangeStats ThreadedExchange::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
+}
+
+void ThreadedExchange::PutTogether() {
+  parts_ = std::make_unique<RankParts>(
+      spec_, transport_.rank(), DependenciesOver(transport_, spec_, clock_, pools_, device_));
+  Driver& driver = parts_->driver;
+  sums_ = std::make_unique<SummedMessages>(driver.service(), spec_.placement().workers,
+                                           transport_.rank(), [this] { Answer(Wanted::kSum); });
+  stall_watch_ = std::make_unique<StallWatch>(driver, spec_.placement(), clock_, stall_,
+                                              [this] { return Computing(); });
+}
+
+// True if this rank may get messages, for which it must poll, since a message does not wake a
+// thread.  Servers get them from workers, and workers at least from Quiescence (Hold).
+bool ThreadedExchange::Listens() const {
+  return spec_.placement().servers > 0 && !parts_->quiescence.reached();
+}
+
+void ThreadedExchange::Run() {
+  Backoff backoff;
+  while (!taken_.quit) {
+    const bool moved = Step();
+    if (moved) {
+      Publish();
+      backoff.Reset();
+    } else if (parts_->driver.Busy() || Listens() || sums_->pending()) {
+      Sleep(backoff.NextSleep(WallNow()));
+    } else {
+      Sleep(kIdleLook);
+    }
+    WatchForStall(moved);
+  }
+  FinishSends();
+}
+
+// At a boundary messages are not read: ranks that have left it may already send some.
+bool ThreadedExchange::Step() {
+  bool moved = TakeEvents();
+  Driver& driver = parts_->driver;
+  Quiescence& quiescence = parts_->quiescence;
+  if (!quiescence.reached()) moved |= MoveDriver();
+  if (driver.TakeStarted()) {
+    step_begin_ = WallNow();
+    quiescence.StepStarts(samples_);
+    moved = true;
+  }
+  if (driver.TakeEnded()) {
+    stall_watch_->StepTook(WallNow() - step_begin_);
+    quiescence.StepEnded();
+    moved = true;
+  }
+  return moved;
+}
+
+bool ThreadedExchange::MoveDriver() {
+  Driver& driver = parts_->driver;
+  if (parts_->timeline == nullptr) return driver.Progress();
+  const EffectQueue& effects = driver.effects();
+  const int64_t written = effects.bytes_written(), selected = effects.selection_slices();
+  const Nanos begin = WallNow();
+  const bool moved = driver.Progress();
+  const int64_t bytes = effects.bytes_written() - written;
+  if (effects.selection_slices() > selected) {
+    parts_->timeline->Selected(begin, WallNow(), bytes);
+  } else if (bytes > 0) {
+    parts_->timeline->Arithmetic(begin, WallNow(), bytes);
+  }
+  return moved;
+}
+
+void ThreadedExchange::Sleep(Nanos time) {
+  if (time == 0) {
+    ::sched_yield();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  for_thread_.wait_for(lock, std::chrono::nanoseconds(time), [this] { return posted_.any(); });
+}
+
+bool ThreadedExchange::TakeEvents() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!posted_.any()) return false;
+    std::swap(taken_, posted_);
+    posted_.Clear();
+  }
+  Handle(taken_);
+  return true;
+}
+
+void ThreadedExchange::Handle(const Events& events) {
+  Driver& driver = parts_->driver;
+  if (events.begin) {
+    samples_ = *events.begin;
+    if (!parts_->quiescence.reached()) driver.Begin();
+  }
+  for (const Range& range : events.ready) driver.Ready(range);
+  if (events.last) driver.ReadyLast(events.last->range, events.last->report);
+  if (!events.sum.empty()) sums_->Begin(events.sum);
+  if (events.work == nullptr) return;
+  (*events.work)(transport_);
+  Answer(Wanted::kWorkDone);
+}
+
+void ThreadedExchange::Publish() {
+  const std::lock_guard lock(mutex_);
+  progress_ = parts_->quiescence.progress();
+  stats_.traffic = parts_->driver.traffic();
+  stats_.compression = parts_->driver.compression();
+  if (parts_->quiescence.reached()) {
+    stats_.protocol = parts_->driver.Report().Since(parts_->protocol_before);
+    stats_.worker = parts_->driver.WorkerReport().Since(parts_->worker_before);
+  }
+  // Posted events must be handled before the driver's state can answer the trainer.
+  if (posted_.any() || !Answered(wanted_)) return;
+  wanted_ = Wanted::kNothing;
+  for_trainer_.notify_one();
+}
+
+// Returns true, and stores the answer, if the driver or quiescence have reached what is wanted.
+// The caller holds mutex_.
+bool ThreadedExchange::Answered(Wanted wanted) {
+  Driver& driver = parts_->driver;
+  if (wanted == Wanted::kStepOrBoundary && parts_->quiescence.reached()) {
+    turn_ = {.boundary = true, .state = parts_->quiescence.state()};
+    return true;
+  }
+  if (wanted == Wanted::kStepOrBoundary && driver.stage() == StepStage::kRunning) {
+    turn_ = {.weights = driver.weights()};
+    gradients_ = parts_->gradients();
+    return true;
+  }
+  if (wanted == Wanted::kEndOfStep && driver.stage() == StepStage::kNone) {
+    outcome_ = driver.outcome();
+    return true;
+  }
+  return false;
+}
+
+// Answers the trainer if it waits for `wanted`.  Answers that depend on the driver's state are
+// given by Publish.
+void ThreadedExchange::Answer(Wanted wanted) {
+  const std::lock_guard lock(mutex_);
+  if (wanted_ == wanted) wanted_ = Wanted::kNothing;
+  for_trainer_.notify_one();
+}
+
+// Completes the sends of the last messages, which other ranks may wait for.
+void ThreadedExchange::FinishSends() {
+  MessageChannel* const channel = parts_->dependencies.channel.get();
+  Backoff backoff;
+  while (channel != nullptr && channel->Sending()) {
+    channel->Next();
+    backoff.Pause();
+  }
+}
+
+bool ThreadedExchange::Computing() const {
+  return parts_->driver.stage() == StepStage::kRunning && !sums_->pending();
+}
+
+// True if this rank needs something from others: an admission, a sum, an answer or their
+// quiescence.
+bool ThreadedExchange::Expects() const {
+  if (parts_->quiescence.reached()) return false;
+  const Driver& driver = parts_->driver;
+  const bool waits_for_boundary = driver.held() && !Computing();
+  const bool waits_in_step =
+      driver.stage() != StepStage::kNone && driver.stage() != StepStage::kRunning;
+  return driver.Busy() || sums_->pending() || waits_in_step || waits_for_boundary;
+}
+
+void ThreadedExchange::WatchForStall(bool moved) {
+  if (moved || !Expects()) return stall_watch_->Moved();
+  stall_watch_->NothingMoved([this] {
+    const bool moves = Step();
+    if (moves) Publish();
+    return moves;
+  });
 }
 
 }  // namespace dtrain

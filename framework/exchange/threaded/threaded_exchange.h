@@ -90,7 +90,7 @@ class ThreadedExchange : public Exchange {
   void Ask(Wanted wanted, const Post& post);
   void WaitForAnswer(std::unique_lock<std::mutex>& lock);
 
-  // --- called by the exchange thread (threaded_exchange_loop.cc)
+  // --- called by the exchange thread
   void PutTogether();
   void Run();
   bool Listens() const;

@@ -127,10 +127,10 @@ class CudaValues : public DeviceValues {
 
   std::span<const float> Runs(std::span<const int64_t> begins, int64_t run) override {
     const int64_t count = std::ssize(begins) * run;
-    auto* const there = Room<int64_t>(places_, std::ssize(begins));
-    queue_.Upload(there, begins.data(), begins.size_bytes());
+    auto* const device_places = Room<int64_t>(places_, std::ssize(begins));
+    queue_.Upload(device_places, begins.data(), begins.size_bytes());
     auto* const taken = Room<float>(answer_, count);
-    TakeRuns(queue_, values_, there, run, count, taken);
+    TakeRuns(queue_, values_, device_places, run, count, taken);
     return {Fetch(taken, count), static_cast<size_t>(count)};
   }
 
@@ -174,10 +174,10 @@ class CudaValues : public DeviceValues {
   std::span<const float> TakeOut(float* from, float* masked,
                                  std::span<const int32_t> places) override {
     if (places.empty()) return {};
-    auto* const there = Room<int32_t>(places_, std::ssize(places));
-    queue_.Upload(there, places.data(), places.size_bytes());
+    auto* const device_places = Room<int32_t>(places_, std::ssize(places));
+    queue_.Upload(device_places, places.data(), places.size_bytes());
     auto* const taken = Room<float>(answer_, std::ssize(places));
-    MoveEntries(queue_, from, masked, there, std::ssize(places), taken);
+    MoveEntries(queue_, from, masked, device_places, std::ssize(places), taken);
     return {Fetch(taken, std::ssize(places)), places.size()};
   }
 

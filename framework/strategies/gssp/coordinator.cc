@@ -13,7 +13,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr double kOldShare = 0.3;  // of the average that a boundary's time is mixed with
+constexpr double kOldShare = 0.3;  // weight of the old average when a new time is mixed in
 constexpr int64_t kEpochsMisplaced = 2;
 
 int64_t Mixed(int64_t old, int64_t now) {
@@ -58,20 +58,20 @@ void Coordinator::OnMessage(ActorId from, const Message& message, Effects& effec
   if (Contains(heard_, 0)) return;
   if (MustProbe()) return AskForProbes(effects);
   heard_.assign(heard_.size(), 0);
-  if (Contains(compute_, kUnknown)) return;  // a boundary later
+  if (Contains(compute_, kUnknown)) return;  // tried again at the next boundary
   if (options_.Regroups(placement_.servers) && ShouldRegroup()) Decide(effects);
   DecideDensities(effects);
   epochs_ = epochs_heard_;
 }
 
-// Once, at the first boundary behind the steps that speeds are measured in.
+// True once, at the first boundary after the steps in which speeds are measured.
 bool Coordinator::MustProbe() const {
   return options_.Regroups(placement_.servers) && steps_ >= kStepsBeforeGrouping &&
          Contains(alone_, kUnknown);
 }
 
 void Coordinator::AskForProbes(Effects& effects) {
-  if (std::exchange(asked_, true) != 0) return;  // not all have answered
+  if (std::exchange(asked_, true) != 0) return;  // some server has not answered yet
   for (int server = 0; server < placement_.servers; ++server) {
     effects.Send(placement_.ServerId(server), Pack(Probe{}));
   }
@@ -91,8 +91,8 @@ std::vector<double> Coordinator::OwnTimes() const {
 
 // ------------------------------------------------------------------ groups
 
-// There are never more groups than before, since a server that has none hears of no gradient; once
-// their number is decided it stays.
+// The number of groups never grows, since a server without workers gets no gradients and its
+// weights become outdated.  Once decided, the number stays.
 GroupingRule Coordinator::Rule() const {
   const auto now = static_cast<int>(std::set(server_of_.begin(), server_of_.end()).size());
   const bool decided = options_.groups > 0 || grouped_ != 0;
@@ -130,8 +130,8 @@ void Coordinator::Decide(Effects& effects) {
 
 // ------------------------------------------------------------------ densities
 
-// By server; zeros for one without workers.  Transfers are those at the mean of the workers'
-// densities, which differ where some have come from another group.
+// Returns the speeds by server; zeros for a server without workers.  Transfer times are converted
+// to the mean of the workers' densities, which differ if some workers came from another group.
 std::vector<GroupSpeed> Coordinator::Speeds() const {
   std::vector<GroupSpeed> groups(placement_.servers);
   for (ActorId worker = 0; worker < placement_.workers; ++worker) {
@@ -149,7 +149,7 @@ std::vector<GroupSpeed> Coordinator::Speeds() const {
   return groups;
 }
 
-// Once an epoch, by the groups that there are now.
+// Decides the densities once per epoch, for the current groups.
 void Coordinator::DecideDensities(Effects& effects) {
   if (policy_ == DensityPolicy::kNone || epochs_heard_ <= epochs_) return;
   const std::vector<double> densities = DensitiesOf(policy_, Speeds(), epochs_heard_ + 1);
@@ -157,7 +157,7 @@ void Coordinator::DecideDensities(Effects& effects) {
     const double now = densities[server_of_[worker]];
     const double before = std::exchange(densities_[worker], now);
     effects.Send(worker, Pack(Density{now}));
-    // Until it has been measured: what comes is mixed with times at this density.
+    // Until the first measurement at the new density, scale the old one.
     if (transfers_[worker] == kUnknown) continue;
     transfers_[worker] =
         std::llround(TransfersAt(static_cast<double>(transfers_[worker]), before, now));

@@ -1,18 +1,19 @@
-// Coordinator: which workers share a group of GSSP, and how densely each group sends its gradients
-// where a compressor leaves that to it.  It acts at a boundary only: groups are made behind the run's first
-// 20 steps, and again at the end of an epoch when a worker has lain nearer to another group's speed
-// for two of them; densities follow each epoch (density_policy.h).
+// Coordinator: decides which workers share a group of GSSP and, if the compressor leaves it to the
+// strategy, the density of each group's gradients.  It acts only at boundaries.  Groups are made
+// after the first 20 steps of the run, and again at the end of an epoch if some worker was nearer
+// to another group's speed in two epochs in a row.  Densities are decided every epoch
+// (density_policy.h).
 //
-// A worker's speed is its compute, mixed over the boundaries, plus what its transfers take by themselves,
-// which the servers are asked to probe once, at the first of these boundaries.  Transfers that are measured during
-// steps depend on who shares the server's link: where it is busy, steps of all workers of a group
-// take equally long, however fast they are.  A worker that computes so slowly that it has not been
-// measured within the 20 steps (about five times slower than the others) delays the first grouping
-// to the end of the epoch.
+// A worker's speed is its compute time, averaged over the boundaries, plus the time of its
+// transfers without contention, which the servers probe once, at the first of these boundaries.
+// Transfer times that are measured during steps depend on the workers that share the server's link:
+// if it is saturated, steps of all workers of a group take equally long, however fast the workers
+// are.  A worker that is too slow to be measured within the 20 steps (about five times slower than
+// the others) delays the first grouping to the end of the epoch.
 //
-// A group keeps its server as long as it keeps most of its workers, whatever its place in the order
-// of speeds; where all of them do nothing is said.  A worker that joins a group keeps its density
-// until those of the next epoch are decided.
+// A group keeps its server as long as it keeps most of its workers, even if its place in the order
+// of speeds changes.  If no worker changes its server, no message is sent.  A worker that joins a
+// group keeps its density until those of the next epoch are decided.
 #pragma once
 
 #include <string>
@@ -54,18 +55,18 @@ class Coordinator : public Actor {
   const DensityPolicy policy_;
 
   std::vector<int64_t> server_of_;  // by worker
-  int64_t grouped_ = 0;             // 1 once it has been by measured speeds
-  int64_t regroups_ = 0;            // that moved somebody
-  int64_t epochs_ = 0;              // whole ones when the speeds were looked at last
-  int64_t steps_ = 0;               // global batches when workers were heard last
-  int64_t asked_ = 0;               // 1 once the servers have been asked to probe
-  int64_t epochs_heard_ = 0;        // whole ones then
-  std::vector<int64_t> compute_;    // by worker: of a step, ns; kUnknown until measured
-  std::vector<int64_t> transfers_;  // by worker: the same, at its density, among the others
-  std::vector<int64_t> alone_;      // by worker: the same, dense, by itself; kUnknown until probed
+  int64_t grouped_ = 0;             // 1 once groups were made by measured speeds
+  int64_t regroups_ = 0;            // number of regroupings that moved a worker
+  int64_t epochs_ = 0;              // complete epochs at the last decision
+  int64_t steps_ = 0;               // global batches, by the last Stats of a worker
+  int64_t asked_ = 0;               // 1 once the servers were asked to probe
+  int64_t epochs_heard_ = 0;        // complete epochs, by the last Stats of a worker
+  std::vector<int64_t> compute_;    // by worker: compute time of a step, ns; kUnknown: not measured
+  std::vector<int64_t> transfers_;  // by worker: transfers of a step, at its density, under load
+  std::vector<int64_t> alone_;      // by worker: dense transfers without load; kUnknown: not probed
   std::vector<double> densities_;   // by worker
-  std::vector<int64_t> heard_;      // by worker: 1 when it has said how fast it is
-  std::vector<int64_t> misplaced_;  // by worker: epochs in a row
+  std::vector<int64_t> heard_;      // by worker: 1 if its Stats of this boundary have arrived
+  std::vector<int64_t> misplaced_;  // by worker: epochs in a row in which it was misplaced
 };
 
 }  // namespace dtrain::gssp

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kDensityMin = 0.004, kDensityMax = 0.35;
 
-// Epochs 2, 3, 4 and all later ones; fastest, middle and slowest group.
+// Rows: fastest, middle and slowest groups.  Columns: epochs 2, 3, 4, and all later ones.
 constexpr std::array kContribution = {std::array{0.25, 0.0625, 0.015625, 0.004},
                                       std::array{0.3, 0.09, 0.027, 0.0081},
                                       std::array{0.35, 0.1225, 0.042875, 0.015}};
@@ -47,7 +47,8 @@ std::vector<double> BySpeedGap(const std::vector<GroupSpeed>& groups, int64_t ep
     }
     const double at_target =
         ((target - group.compute) * (1 + 2 * group.density) / group.transfers - 1) / 2;
-    // Half-way there, so never below half, and to the double at most: what was measured is noisy.
+    // The density moves half of the way, so at most down to half, and at most up to the double,
+    // since measured times are noisy.
     const double smoothed =
         0.5 * group.density + 0.5 * std::clamp(at_target, kDensityMin, kDensityMax);
     const double limited = std::min(smoothed, group.density * 2);
@@ -63,8 +64,8 @@ DensityPolicy DensityPolicyOf(const CompressConfig& config) {
   return config.policy == "speed_gap" ? DensityPolicy::kSpeedGap : DensityPolicy::kContribution;
 }
 
-// A gradient of density r takes 8 bytes an entry on its way up, the weights 4 bytes an element on
-// their way down: transfers are taken to grow as 1 + 2 r.
+// A gradient of density r takes 8 bytes per entry on its way up, the weights 4 bytes per element on
+// their way down, so transfer times are assumed to be proportional to 1 + 2 r.
 double TransfersAt(double transfers, double from, double to) {
   return from == to ? transfers : transfers * (1 + 2 * to) / (1 + 2 * from);
 }

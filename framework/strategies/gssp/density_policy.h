@@ -1,5 +1,5 @@
-// How densely the workers of each group send their gradients, epoch by epoch: GDTopK (gssp.md 5.2,
-// 5.3).  The selection itself is framework/compress/gdtopk.
+// DensityPolicy: the density of each group's gradients in each epoch, for GDTopK (gssp.md 5.2,
+// 5.3).  The selection of entries is in framework/compress/gdtopk.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,36 @@ namespace dtrain::gssp {
 
 enum class DensityPolicy {
   kNone,
-  // As published: a slow group's gradients are rare, so each says more.
+  // As published: the fastest group gets the lowest density and the slowest one the highest, since
+  // a slow group sends fewer gradients and each of them matters more.
   kContribution,
-  // Each group's steps take as long as the slowest group's would with the least density.
+  // Chooses densities with which each group's steps take as long as the slowest group's would at
+  // the lowest density.
   //
-  // gssp.md 5.3 says: as long as t_comp,max + t_comm(r_min).  That is the same where all links are
-  // alike.  Where they are not, the group that computes longest need not be the one whose steps take
-  // longest whatever it sends; a target below what that one can reach would leave the others
-  // waiting for it with little sent.
+  // gssp.md 5.3 has the target t_comp,max + t_comm(r_min), which is the same if all links are
+  // equal.  If they are not, the group that computes longest need not be the one with the longest
+  // steps.  With a target that the latter cannot reach, the other groups would send little and wait
+  // for it nevertheless.
   kSpeedGap,
 };
 
 DensityPolicy DensityPolicyOf(const CompressConfig& config);
 
-// In the first epoch, of all groups.
+// Density of all groups in the first epoch.
 constexpr double kDensityAtStart = 0.35;
 
-// Mean of its workers.
+// Mean step times of the workers of a group.
 struct GroupSpeed {
-  int workers = 0;                    // 0: the group is not there
-  double compute = 0, transfers = 0;  // of a step, in any unit
-  double density = kDensityAtStart;   // with which the transfers were measured
+  int workers = 0;                    // 0: the server has no group
+  double compute = 0, transfers = 0;  // times of a step, both in the same unit
+  double density = kDensityAtStart;   // density with which the transfers were measured
 };
 
-// Of each group in epoch `epoch`, which counts from 1.
+// Returns the density of each group in epoch `epoch`, which counts from 1.
 std::vector<double> DensitiesOf(DensityPolicy policy, const std::vector<GroupSpeed>& groups,
                                 int64_t epoch);
 
-// What transfers that took so long at density `from` take at density `to`.
+// Converts a transfer time that was measured at density `from` to density `to`.
 double TransfersAt(double transfers, double from, double to);
 
 }  // namespace dtrain::gssp

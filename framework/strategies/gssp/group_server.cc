@@ -91,8 +91,9 @@ void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
   SendWeights(admission_.Finish(worker, /*wants_next=*/true), effects);
 }
 
-// The sum of `count` of `all` workers' gradients: their mean at count/all of the rate or, where the
-// gradient is scaled, the sum by `all` at the whole rate.
+// Returns the update for a sum of `count` gradients, of `all` workers: their mean with the learning
+// rate times count / all or, with scale_gradient, the sum divided by `all` with the whole learning
+// rate.
 Update GroupServer::UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const {
   const auto q = static_cast<double>(count), w = static_cast<double>(all);
   if (options_.scale_gradient) {
@@ -103,23 +104,25 @@ Update GroupServer::UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t s
 
 // A solver step with the sum of `count` gradients of the group.
 void GroupServer::Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects) {
-  // When averaging the others' samples do not come here, but the schedule follows those of all.
+  // With averaging, this server does not get the samples of other groups, but the learning rate
+  // follows those of all groups, so its own are scaled up.
   effects.Apply(Averages() ? UpdateOf(gradients, count, Members(), samples * workers() / Members())
                            : UpdateOf(gradients, count, workers(), samples));
   ++version_;
-  if (!HasOthers()) return;  // nobody is to have it
+  if (!HasOthers()) return;  // no other group needs the gradient
   if (!Averages()) effects.Add(kAcc, gradients);
   acc_gradients_ += count;
   acc_samples_ += samples;
 }
 
-// All workers of the group that have a gradient in this round; with inside: ssp nobody ever has.
+// Makes a step with the gradients that are held for this round.  With `inside: ssp` none is ever
+// held.
 void GroupServer::EndRound(Effects& effects) {
   std::vector<int> in;
   int64_t samples = 0;
   for (int worker = 0; worker < workers(); ++worker) {
     if (held_[worker] == 0) continue;
-    if (!in.empty()) {  // the sum is made in worker order, in the first one's place
+    if (!in.empty()) {  // adds in worker order, into the first one's vector
       effects.Add(Held(in.front()), Held(worker));
       effects.Clear(Held(worker));
     }
@@ -162,8 +165,8 @@ void GroupServer::OnReplica(const Replica& replica, Effects& effects) {
   ++version_;
 }
 
-// What a worker had kept back of gradients that have been counted.  Every server gets it, so that it
-// is no part of acc.
+// Applies a worker's residual, whose gradients were counted already.  The worker sends it to every
+// server, so it is not added to acc.
 void GroupServer::OnFlush(Effects& effects) {
   effects.Apply(UpdateOf(kArrived, 1, workers(), /*samples=*/0));
   ++version_;
@@ -181,7 +184,7 @@ void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects
 
 // ------------------------------------------------------------------ at a boundary
 
-// The incomplete sum of gradients goes out at the end: then every server has had every gradient.
+// At the end of the run an incomplete acc is sent, so that every server gets every gradient.
 void GroupServer::OnQuiescent(const QuiescentState& quiescent, Effects& effects) {
   if (!quiescent.last) return;
   EndRound(effects);
@@ -199,19 +202,19 @@ void GroupServer::OnProbe(ActorId from, Effects& effects) {
   effects.Send(static_cast<ActorId>(probed_), Pack(Probe{}), {kMaster});
 }
 
-// Whoever leaves takes along what its new server must know.  A server that is left without workers
-// passes its sum on, since it hears of nobody from here on.
+// For each worker that leaves, sends a Handover to its new server.  A server that is left without
+// workers sends its acc to the other groups now, since it will get no more pushes.
 void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
   DT_CHECK(regroup.number == regroup_ + 1) << Describe();
   const std::vector<int64_t> before = server_of_;
-  // A round that not all have joined yet ends here: its workers may part.
+  // An incomplete round ends here, since its workers may belong to different groups from now on.
   EndRound(effects);
   const bool emptied = std::find(regroup.server_of.begin(), regroup.server_of.end(), server_) ==
                        regroup.server_of.end();
   if (emptied) SendExchange(effects);
   regroup_ = regroup.number;
   server_of_ = regroup.server_of;
-  if (!HasOthers() && acc_gradients_ > 0) {  // the one group that is left; nobody is to have it
+  if (!HasOthers() && acc_gradients_ > 0) {  // this is the only group left: no one needs acc
     if (!Averages()) effects.Clear(kAcc);
     acc_gradients_ = acc_samples_ = 0;
   }
@@ -243,9 +246,10 @@ void GroupServer::TakeOver(const Handover& handover, Effects& effects) {
   if (handover.waiting != 0) SendWeights(admission_.Request(worker), effects);
 }
 
-// ------------------------------------------------------------------ what others see
+// ------------------------------------------------------------------ state and reports
 
-// Where the weights are averaged, the model at a boundary has them all.
+// With averaging, gradients since the last exchange are in the weights, and so in the model at a
+// boundary.
 std::string GroupServer::Holds() const {
   const auto waiting =
       static_cast<int64_t>(held_.size()) - std::count(held_.begin(), held_.end(), 0);

@@ -31,7 +31,7 @@ class SortedTimes {
     }
   }
   int size() const { return static_cast<int>(order_.size()); }
-  // Of workers [begin, end).
+  // Returns the cost of a group of workers [begin, end), in the order of speed.
   double Cost(int begin, int end) const {
     const double sum = sums_[end] - sums_[begin];
     return squares_[end] - squares_[begin] - sum * sum / (end - begin);
@@ -43,15 +43,16 @@ class SortedTimes {
   std::vector<double> sums_ = {0}, squares_ = {0};
 };
 
-// Workers of a group.
+// Returns the smallest number of workers that a group may have.
 int LeastSize(int workers, int groups) { return workers >= 2 * groups ? 2 : 1; }
 
-// Where each of `groups` ends; dynamic programming over (groups, workers), O(G W^2).
+// Returns the ends of the groups with the least total cost, by dynamic programming over (groups,
+// workers), O(G W^2).
 std::vector<int> BestEnds(const SortedTimes& times, int groups, int least) {
   const int workers = times.size();
   struct Best {
     double cost = std::numeric_limits<double>::infinity();
-    int begin = 0;  // of the last group
+    int begin = 0;  // begin of the last group
   };
   std::vector<std::vector<Best>> best(groups + 1, std::vector<Best>(workers + 1));
   best[0][0].cost = 0;
@@ -81,7 +82,7 @@ std::vector<int> Ends(const SortedTimes& times, int groups, bool equal_size) {
   return BestEnds(times, groups, LeastSize(times.size(), groups));
 }
 
-// The largest slowest / fastest - 1 of a group; `times` by worker, in `order`'s sequence.
+// Returns the largest value of slowest / fastest - 1 of any group.  `times` is indexed by worker.
 double WidestSpread(const std::vector<double>& times, const SortedTimes& order,
                     const std::vector<int>& ends) {
   double widest = 0;
@@ -122,7 +123,7 @@ std::vector<int> GroupBySpeed(const std::vector<double>& times, const GroupingRu
 
 std::vector<int64_t> KeepServers(const std::vector<int>& group_of,
                                  const std::vector<int64_t>& server_of) {
-  std::map<std::pair<int, int64_t>, int> shared;  // workers, by group and server
+  std::map<std::pair<int, int64_t>, int> shared;  // number of workers by (group, server)
   std::set<int64_t> free;
   for (size_t worker = 0; worker < group_of.size(); ++worker) {
     ++shared[{group_of[worker], server_of[worker]}];
@@ -148,7 +149,7 @@ std::vector<int64_t> KeepServers(const std::vector<int>& group_of,
 
 namespace {
 
-// By server: log(time) of each of its workers.
+// log(time) of each worker, by server.
 using Groups = std::map<int64_t, std::vector<double>>;
 
 double MeanOf(const std::vector<double>& logs) {
@@ -161,7 +162,8 @@ bool LiesNearerToAnother(double log, int64_t server, const std::map<int64_t, dou
                      [&](const auto& mean) { return std::abs(log - mean.second) < own; });
 }
 
-// Whether a worker of another group lies nearer to the rest of `server`'s, by more than `spread`.
+// True if a worker of another group is nearer to the other workers of `server` than this worker, by
+// more than `spread`.
 bool CouldBeReplaced(double log, int64_t server, const Groups& groups, double spread) {
   const std::vector<double>& own = groups.at(server);
   const auto size = static_cast<double>(own.size());
@@ -185,7 +187,7 @@ std::vector<bool> Misplaced(const std::vector<double>& times, const std::vector<
   std::map<int64_t, double> means;
   for (const auto& [server, logs] : groups) means[server] = MeanOf(logs);
   const auto workers = static_cast<int>(times.size()), count = static_cast<int>(groups.size());
-  // Of equal size, no group can spare anybody.
+  // With groups of equal size, no group can give a worker away.
   const size_t least = rule.equal_size ? times.size() : LeastSize(workers, count);
   std::vector<bool> misplaced;
   for (size_t w = 0; w < times.size(); ++w) {

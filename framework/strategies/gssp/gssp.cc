@@ -1,5 +1,5 @@
-// gssp: workers of similar speed share a group with a server of its own - stale synchronous inside,
-// asynchronous between the groups.
+// gssp: workers of similar speed share a group with a server of its own.  The protocol is stale
+// synchronous inside a group, and asynchronous between the groups.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr int kServers = 4;  // servers: auto
+constexpr int kServers = 4;  // number of servers for `servers: auto`
 
 class Gssp : public Strategy {
  public:
@@ -31,7 +31,7 @@ class Gssp : public Strategy {
             .replicated = true,
             .coordinator = true};
   }
-  // Groups follow speeds, and the epoch's residuals and densities go out.
+  // At the end of an epoch workers may be regrouped, and residuals and densities are sent.
   Boundaries boundaries(const CompressConfig& compress) const override {
     const bool regroups = options_.Regroups(servers_.servers != 1 ? kServers : 1);
     return {.every_epochs = regroups || compress.on() ? 1 : 0,
@@ -43,7 +43,7 @@ class Gssp : public Strategy {
   bool MayChange(std::string_view key) const override {
     return key == "staleness" || key == "exchange_every";
   }
-  double RateOfGradient(int workers) const override { return 1.0 / workers; }  // by any `scale`
+  double RateOfGradient(int workers) const override { return 1.0 / workers; }  // for any `scale`
   std::vector<KeyError> Check(int workers) const override;
 
   std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
@@ -146,8 +146,8 @@ std::vector<Strategy::KeyError> Gssp::Check(int workers) const {
   return errors;
 }
 
-// A server without workers hears of no gradient and cannot get a group later, so that a number of
-// groups that is given is that of the start as well.
+// A server without workers gets no gradients and cannot get a group later, so `groups`, if given,
+// must be the number of groups at the start as well.
 void Gssp::CheckGroupOf(int workers, int servers, std::vector<KeyError>& errors) const {
   const std::vector<int64_t>& group_of = options_.group_of;
   const auto add = [&](const std::string& what) {

@@ -15,7 +15,7 @@
 namespace dtrain::gssp {
 namespace {
 
-constexpr int64_t kStepsNotMeasured = 5;  // of the run's first: caches are cold
+constexpr int64_t kStepsNotMeasured = 5;  // the first steps of the run, in which caches are cold
 constexpr size_t kStepsMeasured = 20;
 
 void Keep(int64_t value, std::vector<int64_t>& last_ones) {
@@ -53,7 +53,7 @@ std::vector<VectorSpec> GsspWorker::Vectors() const {
   return vectors;
 }
 
-// Comes again after a resume, when the run was stopped before a step that it had begun.
+// Is called again after a resume if the run was stopped after OnBegin but before the step started.
 void GsspWorker::OnBegin(Effects& effects) {
   if (phase_ == kComputing) return effects.StartStep();
   phase_ = kWaiting;
@@ -90,7 +90,7 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   }
   if (message.kind == Density::kKind) {
     const double density = Unpack<Density>(message).density;
-    // What was measured is how long other amounts took.
+    // The measured times are those of another amount of data.
     if (std::exchange(density_, density) != density) transfers_.clear();
     return;
   }
@@ -99,7 +99,7 @@ void GsspWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   awaited_ = false;
   arrived_ = true;
   effects.Take(kArriving);
-  // The way there, and the way back; between them the request may have been kept.
+  // The round trip includes the time that the server held the request, which is subtracted.
   const int64_t round_trip = effects.Time() - pushed_at_;
   if (weights.held != kUnknown && clock_ > kStepsNotMeasured) {
     Keep(std::max<int64_t>(0, round_trip - weights.held), transfers_);

@@ -1,13 +1,13 @@
-// GsspWorker: a worker of GSSP.  Like SSP's, but its one server is that of its group, has the whole
-// model, and may change at a boundary (Regroup).
+// GsspWorker: a worker of GSSP.  It is like SSP's worker, but has only one server, that of its
+// group, which has the whole model and may change at a boundary (Regroup).
 //
-// It measures how long its steps take by themselves: forward and backward, and the way of its
-// gradient to the server and of the weights back, without the time that the server kept its
-// request.  That is what workers are grouped by: a worker that waits for others is not slow.
+// It measures the time of its steps: forward and backward pass, and the transfers of its gradient
+// to the server and of the weights back.  The time that the server held its request is subtracted,
+// since a worker that waits for others is not slow.  Workers are grouped by these times.
 //
-// With a compressor (GDTopK, gssp.md 5) it sends the larger entries of what it has gathered, by layer,
-// at a density that the coordinator decides on, and keeps the rest; at the end of each epoch that goes
-// out whole, to all servers (compress.flush).
+// With a compressor (GDTopK, gssp.md 5) it sends the larger entries of its accumulated gradients,
+// by layer, with a density that the coordinator decides on, and keeps the others in a residual.  At
+// the end of each epoch it sends the whole residual to all servers (compress.flush).
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ namespace dtrain::gssp {
 
 class GsspWorker : public Actor {
  public:
-  // `server_of`: by worker, to begin with.
+  // `server_of`: the initial server of each worker.
   GsspWorker(ActorId id, const ActorSetup& setup, std::vector<int64_t> server_of);
 
   std::vector<VectorSpec> Vectors() const override;
@@ -46,18 +46,18 @@ class GsspWorker : public Actor {
   const Placement placement_;
   const int64_t size_;
   const bool compresses_;
-  const bool flushes_;  // its residual, at the end of each epoch
+  const bool flushes_;  // it sends its residual at the end of each epoch
 
   int64_t phase_ = kIdle;
   std::vector<int64_t> server_of_;  // by worker
   int64_t clock_ = 0;               // steps finished
-  int64_t awaited_ = 0;             // weights were asked for and are not there
-  int64_t arrived_ = 0;             // `arriving` is newer than `weights`
+  int64_t awaited_ = 0;             // 1 if weights were requested and have not arrived
+  int64_t arrived_ = 0;             // 1 if `arriving` is newer than `weights`
   int64_t pushed_at_ = 0;
-  int64_t epochs_ = 0;                        // whole ones when the residual was flushed last
-  int64_t flushed_ = 0;                       // residuals sent, each to every group's server
+  int64_t epochs_ = 0;                        // complete epochs at the last boundary
+  int64_t flushed_ = 0;                       // messages with a residual that were sent
   double density_;                            // of its gradients
-  std::vector<int64_t> compute_, transfers_;  // of the last steps, ns, the oldest first
+  std::vector<int64_t> compute_, transfers_;  // times of the last steps, ns, oldest first
 };
 
 }  // namespace dtrain::gssp

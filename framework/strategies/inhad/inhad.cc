@@ -1,5 +1,5 @@
-// inhad: gradients are summed inside each compute node and pulled by the server when enough of them
-// are pending anywhere.
+// inhad: gradients are summed inside each compute node, and pulled by the servers when enough of
+// them are pending in all nodes together.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "framework/core/text.h"
-#include "framework/strategies/inhad/node.h"
+#include "framework/strategies/inhad/node_aggregator.h"
 #include "framework/strategies/inhad/options.h"
 #include "framework/strategies/inhad/server.h"
 #include "framework/strategies/inhad/worker.h"
@@ -17,7 +17,7 @@
 namespace dtrain::inhad {
 namespace {
 
-constexpr int64_t kBoundMax = 10000;  // a node has a sum for each version up to it
+constexpr int64_t kBoundMax = 10000;  // a node has up to so many sums, one for each version
 
 class Inhad : public Strategy {
  public:
@@ -28,7 +28,8 @@ class Inhad : public Strategy {
     return "its servers wait for every node, since strategy.pull_timeout is 0";
   }
 
-  // Each worker is a node of its own, until the run says which workers share one.
+  // Each worker is a node of its own here.  The run sets `node_of` when it knows the hosts of its
+  // workers.
   Placement Place(int workers) const override {
     std::vector<int> node_of(workers);
     std::iota(node_of.begin(), node_of.end(), 0);
@@ -64,7 +65,7 @@ class Inhad : public Strategy {
       case ActorKind::kServer:
         return std::make_unique<InhadServer>(placement.ServerOf(id), setup, options);
       default:
-        return std::make_unique<InhadNode>(placement.NumberOf(id), setup, options);
+        return std::make_unique<NodeAggregator>(placement.NumberOf(id), setup, options);
     }
   }
 
@@ -116,14 +117,13 @@ void Inhad::Configure(config::Reader& reader) {
       reader.Number("in_interval", 0)
           .Min(0)
           .Help(
-              "milliseconds, at least, between two messages in which a node tells the servers how "
-              "many gradients it has"));
+              "minimum time, in milliseconds, between two reports of a node's number of gradients "
+              "to the servers"));
   options_.pull_timeout =
       FromSeconds(reader.Number("pull_timeout", 30)
                       .Min(0)
-                      .Help("seconds of silence after which a node is asked to answer, and after "
-                            "as many more given "
-                            "up, where workers may die (cluster.deaths); 0: never"));
+                      .Help("if workers may die (cluster.deaths): seconds of silence after which a "
+                            "node is asked to answer, and after as many more given up; 0: never"));
 }
 
 DTRAIN_STRATEGY("inhad", Inhad,

@@ -1,7 +1,7 @@
-// What the workers, nodes and servers of InHAD tell each other (inhad.md 4).
+// Messages between the workers, nodes and servers of InHAD (inhad.md 4).
 //
-// A `version` is the number of updates of the weights, the `base` of a gradient the version that it
-// was computed from.  Server 0 is the Scheduler as well.
+// A `version` is a number of updates of the weights.  The `base` of a gradient is the version that
+// it was computed from.  Server 0 is the Scheduler as well.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,34 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // a version th
 struct Submit {
   static constexpr int kKind = 1;
   int64_t base = 0;
-  int64_t next = 0;  // the worker's next step begins with this version or a newer one
+  int64_t next = 0;  // the worker's next step uses this version or a newer one
   int64_t samples = 0;
   DTRAIN_FIELDS(base, next, samples)
 };
 
-// Node to worker: a gradient has been added, and the memory that it stood in is free.
+// Node to worker: the gradient was added to a sum, and its memory is free.
 struct Taken {
   static constexpr int kKind = 2;
   DTRAIN_FIELDS()
 };
 
-// Node to Scheduler: the node's iteration number, IN, and what its staleness depends on.  One at
-// most is on its way; the newest values follow.
+// Node to Scheduler: the node's iteration number (IN), and the versions that staleness depends on.
+// At most one is in flight per node; the next one has the newest values.
 struct In {
   static constexpr int kKind = 3;
-  int64_t submitted = 0;         // gradients of its workers so far
+  int64_t submitted = 0;         // gradients that its workers have submitted so far
   int64_t low_computing = 0;     // no worker computes, or will compute, with an older version
-  int64_t low_pending = kNever;  // smallest base of the gradients that are not pulled yet
+  int64_t low_pending = kNever;  // smallest base of the gradients that were not pulled yet
   DTRAIN_FIELDS(submitted, low_computing, low_pending)
 };
 
-// Scheduler to node: its IN was read, the next may follow.
+// Scheduler to node: its IN was received, the next may follow.
 struct Noted {
   static constexpr int kKind = 4;
   DTRAIN_FIELDS()
 };
 
-// Scheduler to the nodes of a round: send what you have.
+// Scheduler to the nodes of a round: send your gradients.
 struct Pull {
   static constexpr int kKind = 5;
   int64_t round = 0;
@@ -53,72 +53,72 @@ struct Pull {
   DTRAIN_FIELDS(round, version)
 };
 
-// Node to every server, with the server's range of the weighted sum of its gradients.  A node that
-// has none says so to the Scheduler only.
+// Node to every server, with the server's range of the weighted sum of its gradients.  A node
+// without gradients answers to the Scheduler only.
 struct Grad {
   static constexpr int kKind = 6;
   int64_t round = 0;
   int64_t count = 0;           // gradients in the sum
-  int64_t dropped = 0;         // too old (late: drop), since the last one
-  int64_t samples = 0;         // behind them
-  std::vector<int64_t> bases;  // base, how many of it, base, ...
+  int64_t dropped = 0;         // gradients dropped since the last Grad, too old (late: drop)
+  int64_t samples = 0;         // samples of the gradients in the sum
+  std::vector<int64_t> bases;  // base, number of gradients with it, base, ...
   DTRAIN_FIELDS(round, count, dropped, samples, bases)
 };
 
-// Scheduler to the other servers: whose sums make the next update.
+// Scheduler to the other servers: the nodes whose sums make the next update.
 struct Close {
   static constexpr int kKind = 7;
-  int64_t count = 0;  // gradients in all of them
+  int64_t count = 0;  // gradients in all of these sums
   int64_t samples = 0;
-  std::vector<int64_t> members;  // node, the round of its sum, node, ...
+  std::vector<int64_t> members;  // node, round of its sum, node, ...
   DTRAIN_FIELDS(count, samples, members)
 };
 
-// Server to Scheduler: it has made that update.
+// Server to Scheduler: the server has made the update to `version`.
 struct Applied {
   static constexpr int kKind = 8;
   int64_t version = 0;
   DTRAIN_FIELDS(version)
 };
 
-// Server to node, with its range of the weights; node to worker, with all of them.
+// Server to node, with the server's range of the weights; node to worker, with all weights.
 struct Weights {
   static constexpr int kKind = 9;
   int64_t version = 0;
   DTRAIN_FIELDS(version)
 };
 
-// Node to Scheduler: all of this version is there.
+// Node to Scheduler: the node has received the whole weights of this version.
 struct Have {
   static constexpr int kKind = 10;
   int64_t version = 0;
   DTRAIN_FIELDS(version)
 };
 
-// Scheduler to the other servers: send this node your weights (broadcast: pulled).
+// Scheduler to the other servers: send your weights to this node (broadcast: pulled).
 struct Refresh {
   static constexpr int kKind = 11;
   int64_t node = 0;
   DTRAIN_FIELDS(node)
 };
 
-// --- where workers may die (ActorSetup::may_fail)
+// --- messages of runs in which workers may die (ActorSetup::may_fail)
 
-// Node to Scheduler: one of its workers has died, so many are left.
+// Node to Scheduler: one of its workers has died, `workers` are left.
 struct Fewer {
   static constexpr int kKind = 12;
   int64_t workers = 0;
   DTRAIN_FIELDS(workers)
 };
 
-// Scheduler to a node that it has heard nothing of for long: say IN, whatever is new.
+// Scheduler to a node that has not sent anything for long: answer with an IN, even without news.
 struct Ask {
   static constexpr int kKind = 13;
   DTRAIN_FIELDS()
 };
 
-// Scheduler to the other servers, and to the node itself, should it live: it is given up.  No update
-// takes gradients of it any more, and it gets no weights.
+// Scheduler to the other servers, and to the node itself in case it lives: the node is given up.
+// Its gradients are not used any more, and it gets no weights.
 struct GiveUp {
   static constexpr int kKind = 14;
   int64_t node = 0;

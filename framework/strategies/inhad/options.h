@@ -25,14 +25,14 @@ struct InhadOptions {
   int64_t s_max = 0;  // staleness bound; 0: 2 n + 1
   Modulate modulate = Modulate::kExact;
   Late late = Late::kWait;
-  bool lockstep = false;      // a worker starts its next step with a newer version only
-  bool broadcast_all = true;  // else: new weights go to the nodes of the round
-  bool pipelined = false;     // a round may open while weights are still on their way
-  Nanos in_interval = 0;      // between two INs of a node, at least
-  Nanos pull_timeout = 0;     // of a node's silence, where workers may die; 0: never
-  bool may_fail = false;      // workers may die: such a node is given up (ActorSetup)
+  bool lockstep = false;      // a worker starts its next step only with a newer version
+  bool broadcast_all = true;  // new weights are sent to all nodes; else to those of the round
+  bool pipelined = false;     // a round may open while weights are still being sent
+  Nanos in_interval = 0;      // minimum time between two INs of a node
+  Nanos pull_timeout = 0;     // a silent node is asked, then given up, after this time; 0: never
+  bool may_fail = false;      // workers may die (ActorSetup)
 
-  // Gradients that an update takes at least, of so many workers.
+  // Returns the minimum number of gradients of an update, with so many workers.
   int64_t GradientsOfUpdate(int workers) const { return std::max<int64_t>(1, workers / n); }
   int64_t staleness_bound() const { return s_max > 0 ? s_max : 2 * n + 1; }
 };

@@ -22,7 +22,7 @@ Scheduler::Scheduler(const Placement& placement, const InhadOptions& options)
   for (const int node : placement.node_of) ++nodes_[node].workers;
 }
 
-// ------------------------------------------------------------------ what nodes say
+// ------------------------------------------------------------------ messages of nodes
 
 void Scheduler::OnIn(int node, const In& in, Effects& effects) {
   Node& of = nodes_[node];
@@ -49,7 +49,7 @@ std::vector<int> Scheduler::TakeRefreshes() {
   return refreshed;
 }
 
-// A node may have got more since its last IN, and all that it had by then has been pulled.
+// All gradients that the node had were pulled, including those that it got after its last IN.
 void Scheduler::OnGrad(int node, const Grad& grad) {
   Node& of = nodes_[node];
   DT_CHECK(of.asked == grad.round)
@@ -96,8 +96,9 @@ int64_t Scheduler::NodesLeft() const {
                        [](const Node& node) { return node.given_up == 0; });
 }
 
-// The last one is not given up, so nobody need look after it.  Looks end where there are only
-// answers to them: otherwise a run that is stalled would never be found to be.
+// Sets the timer for the next check of the nodes.  The last node is never given up, so it is not
+// checked.  Checks stop after kVainLooks of them without a new gradient: their messages would
+// otherwise hide a stalled run from StallWatch.
 void Scheduler::WatchNodes(Effects& effects) {
   if (!options_.may_fail || options_.pull_timeout == 0 || looks_ != 0) return;
   if (NodesLeft() < 2 || vain_ > kVainLooks) return;
@@ -121,7 +122,7 @@ void Scheduler::LookAfterNodes(Effects& effects) {
   WatchNodes(effects);
 }
 
-// What it has sent before, and is in no update yet, is part of the next one.
+// Gradients that the node has sent before, and that are in no update yet, are part of the next one.
 void Scheduler::GiveUp(int node, Effects& effects) {
   nodes_[node].given_up = true;
   nodes_[node].asked = 0;
@@ -185,14 +186,15 @@ std::optional<Close> Scheduler::TakeClose() {
   return close;
 }
 
-// Whether everybody is as far as the next round needs.
+// True if the last update is complete enough to open the next round: all nodes have the weights
+// that were sent to them or, if pipelined, all servers have made the update.
 bool Scheduler::Settled() const {
   if (options_.pipelined) return version_ == 0 || applied_ == placement_.servers - 1;
   return std::all_of(nodes_.begin(), nodes_.end(),
                      [](const Node& node) { return node.given_up != 0 || node.has == node.gets; });
 }
 
-// Whether a round at `version` would leave a gradient out that is too old at the round after.
+// True if a round at `version` would leave out a gradient that is too old in the round after it.
 bool Scheduler::TooOldAfter(int64_t version) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
     if (node.given_up != 0) return false;
@@ -216,7 +218,7 @@ void Scheduler::OpenIfDue(Effects& effects) {
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
     if (node.given_up != 0) continue;
-    // The last pull asks everybody: what an IN has not told yet must not be left behind.
+    // The last pull asks all nodes, since some may have gradients that no IN has reported yet.
     if (node.pending() == 0 && flushing_ == 0) continue;
     node.asked = round_;
     effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Pull{round_, version_}));

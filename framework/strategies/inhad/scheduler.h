@@ -1,24 +1,25 @@
-// Scheduler: decides when InHAD pulls, from whom, and what makes an update (inhad.md 4.4).  It is
-// part of server 0, and counts only: gradients go to the servers.
+// Scheduler: decides when InHAD pulls gradients, from which nodes, and which sums make an update
+// (inhad.md 4.4).  It is part of server 0 and only counts gradients; the gradients themselves are
+// sent to the servers.
 //
 //   IN of the nodes:  known_j;  pending = sum of known_j - pulled_j
-//   pending >= c:     a round opens: PULL to every node that has something pending
+//   pending >= c:     a round opens: PULL to every node that has pending gradients
 //   all GRADs in:     Close: the sums of these nodes make the next update, version += 1
 //
-// With `late: wait` a round at version v opens only if no gradient that it leaves out can then be
-// older than s_max when its turn comes: v + 1 <= low_j + s_max for every node, where low_j is the
-// oldest version that the node computes with or, where it takes no part, has pending.
+// With `late: wait` a round at version v opens only if no gradient that it leaves out can be older
+// than s_max in the round after it: v + 1 <= low_j + s_max for every node.  low_j is the oldest
+// version that the node computes with or, if the node takes no part in the round, has pending.
 //
-// The next round opens when all who get the new weights have them, or, pipelined, when all servers
-// have made the update.
+// The next round opens when all nodes that get the new weights have them or, if pipelined, when all
+// servers have made the update.
 //
-// A round waits for all of its nodes: the Scheduler alone says whose sums belong to an update, and all
-// servers make the same one.
+// A round waits for all of its nodes.  Only the Scheduler decides which sums belong to an update,
+// so all servers make the same one.
 //
-// It looks after the nodes every pull_timeout if workers may die (InhadOptions::may_fail): one that
-// has said nothing since the last look is asked to, and given up when it has said nothing by the next
-// one, as is one that a PULL waits for.  That is for good: what a given up node sends is ignored and
-// counted, and n-softsync goes on with the workers that are left.
+// If workers may die (InhadOptions::may_fail), it checks the nodes every pull_timeout.  A node that
+// has sent nothing since the last check is asked to answer, unless a PULL to it is unanswered, and
+// is given up if it has sent nothing by the next check.  That is final: messages of such a node are
+// ignored and counted, and n-softsync continues with the workers that are left.
 #pragma once
 
 #include <optional>
@@ -43,21 +44,22 @@ class Scheduler {
   void OnApplied(const Applied& applied);
   void OnTimer(int timer, Effects& effects);
   bool GaveUp(int node) const { return nodes_[node].given_up != 0; }
-  // A message of such a node.
+  // Counts a message of such a node.
   void Ignore(const Message& message);
-  // At a boundary: these workers have died.
+  // Gives up the nodes of which all workers have died; `workers` are all dead workers.  Called at a
+  // boundary.
   void GiveUpNodesOf(const std::vector<ActorId>& workers, Effects& effects);
-  // The end of the run: whatever is pending is pulled.
+  // The run ends: the next round pulls all pending gradients.
   void Flush() { flushing_ = true; }
 
-  // What can be done now.  A Close is to be carried out, and told to the other servers, before
-  // anything else is asked for.
+  // Returns the next update if its round is complete.  The caller makes the update and sends the
+  // Close to the other servers before it calls any other function.
   std::optional<Close> TakeClose();
-  // Nodes that were left out of an update and have something to say: they get the weights, from all
-  // servers, before the next round opens (broadcast: pulled).
+  // Returns the nodes that were left out of an update and have sent an IN since.  They get the
+  // weights, from all servers, before the next round opens (broadcast: pulled).
   std::vector<int> TakeRefreshes();
   void OpenIfDue(Effects& effects);
-  // A round is open, and nobody's answer is awaited any more: it can be closed.
+  // True if a round is open and all its nodes have answered or were given up, so it can be closed.
   bool IsComplete() const { return open_ != 0 && NodesToAwait() == 0; }
 
   void Visit(StateVisitor& visitor);
@@ -65,22 +67,22 @@ class Scheduler {
   void Report(ProtocolReport& report) const;
 
  private:
-  // What is known of a node.
+  // The Scheduler's knowledge of a node.
   struct Node {
     int64_t workers = 0;
-    int64_t known = 0;  // gradients submitted, as the node said
+    int64_t known = 0;  // gradients submitted, as reported by the node
     int64_t pulled = 0;
     int64_t low_computing = 0, low_pending = kNever;
     int64_t asked = 0;               // round whose GRAD is awaited; 0: none
     int64_t answered = 0;            // round of a GRAD that is in no update yet; 0: none
     int64_t count = 0, samples = 0;  // of that GRAD
-    int64_t heard = 0;               // it has said IN since the last look (broadcast: pulled)
+    int64_t heard = 0;               // 1 if an IN arrived since TakeRefreshes (broadcast: pulled)
     int64_t has = 0;                 // newest version that it has
-    int64_t gets = 0;                // newest version that it was sent
-    // Where workers may die:
-    int64_t silent = 1;    // nothing was heard of it since the last look
-    int64_t doubted = 0;   // it had to answer at the last look
-    int64_t given_up = 0;  // as dead
+    int64_t gets = 0;                // newest version that was sent to it
+    // If workers may die:
+    int64_t silent = 1;    // 1 if it has sent nothing since the last check
+    int64_t doubted = 0;   // 1 if it was silent at the last check and had to answer
+    int64_t given_up = 0;  // 1 if it is considered dead
 
     int64_t pending() const { return known - pulled; }
   };
@@ -99,15 +101,15 @@ class Scheduler {
   const Placement placement_;
   const InhadOptions options_;
   std::vector<Node> nodes_;
-  int64_t version_ = 0;  // and rounds that made an update: one each
+  int64_t version_ = 0;  // equals the number of rounds that made an update
   int64_t round_ = 0;
-  int64_t open_ = 0;     // a round is
-  int64_t applied_ = 0;  // other servers that have made the update of `version_`
+  int64_t open_ = 0;     // 1 if a round is open
+  int64_t applied_ = 0;  // other servers that have made the update to `version_`
   int64_t flushing_ = 0;
-  int64_t looks_ = 0;    // the timer by which nodes are looked after is set
-  int64_t vain_ = 0;     // looks since the last gradient was heard of
-  int64_t lost_ = 0;     // gradients of given up nodes that came too late
-  int64_t ignored_ = 0;  // messages of theirs
+  int64_t looks_ = 0;    // 1 if the timer of the next check is set
+  int64_t vain_ = 0;     // checks since the last new gradient was reported
+  int64_t lost_ = 0;     // gradients of given-up nodes that arrived too late
+  int64_t ignored_ = 0;  // messages of given-up nodes
   ProtocolReport counted_;
 };
 

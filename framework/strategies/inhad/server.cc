@@ -49,7 +49,7 @@ void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effec
   }
 }
 
-// A node's word.
+// Handles a message of a node.
 void InhadServer::Receive(int node, const Message& message, Effects& effects) {
   if (scheduler_ && scheduler_->GaveUp(node)) return scheduler_->Ignore(message);
   if (message.kind == Grad::kKind) {
@@ -95,7 +95,8 @@ void InhadServer::CloseAndRefresh(Effects& effects) {
       effects.Send(placement_.ServerId(other), Pack(*close));
     }
     close_ = *close;
-    // Messages of a pair stay in order: behind the weights, the next PULL would wait for them.
+    // The next PULL is sent before the weights.  Messages between two ranks stay in order, so after
+    // the weights it would have to wait for them.
     if (options_.pipelined) scheduler_->OpenIfDue(effects);
     UpdateIfWhole(effects);
   }
@@ -150,7 +151,7 @@ void InhadServer::SendWeights(int node, Effects& effects) {
   effects.Send(placement_.NodeId(node), Pack(Weights{version_}), {kMaster});
 }
 
-// Sums that came too late for their round, for the next one.
+// Sums that arrived too late for their round are kept for the next one.
 std::string InhadServer::Holds() const {
   const auto sums = static_cast<int64_t>(held_.size()) - std::count(held_.begin(), held_.end(), 0);
   return sums == 0 ? "" : fmt::format("the sums of {} for the next update", Counted(sums, "node"));

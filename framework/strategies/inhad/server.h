@@ -1,13 +1,14 @@
-// InhadServer: one shard of InHAD's parameter server, which holds what the nodes send and makes the
-// updates that the Scheduler decides on; server 0 is the Scheduler as well.
+// InhadServer: one shard of InHAD's parameter server.  It holds the sums that the nodes send and
+// makes the updates that the Scheduler decides on.  Server 0 is the Scheduler as well.
 //
-//   on Grad(j):   held.j = its range of node j's sum
-//   on Close:     when all its members are there: sum = held.j + ..., in node order
+//   on Grad(j):   held.j = the server's range of node j's sum
+//   on Close:     when the sums of all its members are there: sum = held.j + ..., in node order
 //                 weights <- solver step with sum / C;  version += 1;  the nodes get the weights
 //
-// The mean is that of all gradients, not of the nodes' means; in node order it is the same to the
-// bit in every run whose rounds are the same (lockstep).  The factors alpha(tau) / alpha0 of inhad.md
-// 2 are in the sums already, and alpha0 is the schedule's rate.
+// C is the number of gradients in the sums, so the mean is that of all gradients, not of the nodes'
+// means.  Sums are added in node order, so runs with the same rounds (lockstep) have the same bits.
+// The factors alpha(tau) / alpha0 of inhad.md 2 are in the sums already; alpha0 is the learning
+// rate of the schedule.
 #pragma once
 
 #include <memory>
@@ -51,14 +52,14 @@ class InhadServer : public Actor {
   const Placement placement_;
   const Range shard_;
   const InhadOptions options_;
-  std::unique_ptr<Scheduler> scheduler_;  // of server 0
+  std::unique_ptr<Scheduler> scheduler_;  // null except on server 0
 
   int64_t version_ = 0;
-  std::vector<int64_t> held_;  // by node: the round of its sum, 0 when it is used
-  // The update to be made; no members: none.
+  std::vector<int64_t> held_;  // by node: the round of its sum; 0 if there is none
+  // The update to be made next; without members if there is none.
   Close close_;
-  std::vector<int64_t> refresh_;   // by node: 1 where it gets the weights behind that update
-  std::vector<int64_t> given_up_;  // by node: 1 where the Scheduler has said so (not of server 0)
+  std::vector<int64_t> refresh_;   // by node: 1 if it gets the weights after that update
+  std::vector<int64_t> given_up_;  // by node: 1 after a GiveUp of the Scheduler; unused on server 0
   int64_t broadcasts_ = 0;         // weights sent to nodes
 };
 

@@ -28,7 +28,7 @@ std::vector<VectorSpec> InhadWorker::Vectors() const {
           {"arriving", VectorRole::kPlain, whole}};
 }
 
-// Comes again after a resume, when the run was stopped before a step that it had begun.
+// Is called again after a resume if the run was stopped after OnBegin but before the step started.
 void InhadWorker::OnBegin(Effects& effects) {
   if (phase_ == kComputing) return effects.StartStep();
   if (phase_ == kIdle && under_way_ == kUnderWayMax) ++waits_;
@@ -61,7 +61,7 @@ void InhadWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
   Advance(effects);
 }
 
-// The version that the next step begins with, or an older one than that.
+// Returns a lower bound of the version that the next step uses.
 int64_t InhadWorker::NextBase() const {
   return std::max(arriving_, lockstep_ ? last_base_ + 1 : base_);
 }

@@ -1,12 +1,12 @@
 // InhadWorker: a worker of InHAD.  It never waits for the network.
 //
-//   step starts: with the newest weights that its node has handed on
+//   step starts: with the newest weights that its node has sent
 //   step ends:   Submit its gradient to the node
-//   weights:     wait beside those that a running step computes with, and take their place then
+//   weights:     kept in `arriving` while a step computes, and used from the next step on
 //
-// It waits in two cases only.  Two gradients may be on their way to the node; a worker that has
-// both under way waits for the node to take one, and counts that.  With `lockstep` a step starts
-// with weights newer than the last step's.
+// It waits in two cases only.  At most two gradients may be in flight to the node; a worker with
+// two waits until the node has taken one, and counts that.  With `lockstep` a step waits for
+// weights that are newer than the last step's.
 #pragma once
 
 #include <string>
@@ -46,10 +46,10 @@ class InhadWorker : public Actor {
 
   int64_t phase_ = kIdle;
   int64_t base_ = 0;        // version of `weights`
-  int64_t arriving_ = 0;    // of `arriving`; base_ where there is none
-  int64_t submitted_ = 0;   // gradients
-  int64_t under_way_ = 0;   // of them, not taken by the node yet
-  int64_t last_base_ = -1;  // of the last gradient
+  int64_t arriving_ = 0;    // version of `arriving`; equals base_ if there is none
+  int64_t submitted_ = 0;   // gradients submitted
+  int64_t under_way_ = 0;   // gradients that the node has not taken yet
+  int64_t last_base_ = -1;  // base of the last gradient
   int64_t waits_ = 0;       // steps that had to wait for the node to take a gradient
 };
 

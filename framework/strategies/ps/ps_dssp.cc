@@ -19,8 +19,8 @@ class PsDssp : public PsStrategy {
         reader.Int("staleness_max", 15)
             .Min(0)
             .Help(
-                "steps that it may be ahead at most, where running on makes its wait for the "
-                "slowest worker shorter");
+                "upper limit of the bound: a worker may be that many steps ahead if this shortens "
+                "its wait for the slowest worker");
   }
   bool synchronous() const override { return false; }
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
@@ -31,7 +31,7 @@ class PsDssp : public PsStrategy {
     return {{"staleness_max",
              fmt::format("strategy.staleness_max is {}, less than strategy.staleness, {}",
                          options_.bound_max, options_.bound),
-             "equal ones make ps_ssp of it",
+             "with equal values it is ps_ssp",
              false,
              {"staleness"}}};
   }

@@ -92,7 +92,7 @@ class MgWfbp : public TimedStrategy {
             .OneOf({"exact", "published"})
             .Help(
                 "exact: the plan with the shortest step, by dynamic programming; published: the "
-                "paper's rule, one boundary after the other");
+                "paper's rule, one pair of neighbours after the other");
     published_ = rule == "published";
   }
   std::string PlanningRule() const override { return published_ ? " by rule published" : ""; }

@@ -17,14 +17,15 @@
 
 namespace {
 
-constexpr size_t kMemory = size_t{16} << 30;  // "of the GPU"; DTRAIN_STANDIN_MIB says otherwise
+constexpr size_t kMemory = size_t{16} << 30;  // of the "GPU"; DTRAIN_STANDIN_MIB overrides it
 
 size_t Memory() {
   const char* const mib = std::getenv("DTRAIN_STANDIN_MIB");
   return mib == nullptr ? kMemory : static_cast<size_t>(std::atoll(mib)) << 20;
 }
 
-// Closed while no stream works, so that host code which reads or writes it crashes.
+// The device's memory. It is inaccessible while no stream works, so that host code which reads or
+// writes it crashes.
 class DeviceMemory {
  public:
   cudaError_t New(void** memory, size_t bytes) {
@@ -52,7 +53,7 @@ class DeviceMemory {
     const std::lock_guard lock(mutex_);
     return Memory() - used_;
   }
-  // Whether all of these bytes lie in one allocation.
+  // True if all of these bytes are in one allocation.
   bool Holds(const void* memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
     auto at = sizes_.upper_bound(const_cast<void*>(memory));
@@ -63,7 +64,7 @@ class DeviceMemory {
     return offset + bytes <= at->second;
   }
 
-  // A stream begins to work, or has nothing more to do.
+  // Begin: a stream begins to work. End: a stream has no more work.
   void Begin() {
     const std::lock_guard lock(mutex_);
     if (++at_work_ == 1) Protect(PROT_READ | PROT_WRITE);
@@ -81,12 +82,12 @@ class DeviceMemory {
   std::mutex mutex_;
   std::map<void*, size_t> sizes_;
   size_t used_ = 0;
-  int at_work_ = 0;  // streams
+  int at_work_ = 0;  // number of working streams
 };
 
 std::atomic<uint64_t> bytes_up = 0, bytes_down = 0, bytes_pageable = 0;
 
-// Of the machine's memory, what is pinned.
+// The ranges of host memory that are pinned.
 class PinnedRanges {
  public:
   void Add(const void* memory, size_t bytes) {
@@ -123,7 +124,7 @@ DeviceMemory& Device() {
 
 }  // namespace
 
-// What cudaStream_t points to.
+// The stream that cudaStream_t points to.
 struct CUstream_st {
  public:
   CUstream_st() : thread_([this] { Work(); }) {}
@@ -158,7 +159,7 @@ struct CUstream_st {
  private:
   void Work() {
 #ifdef __SSE__
-    // Denormals are zeros, as in kernels that are compiled with --ftz=true.
+    // Denormals are zeros, as in kernels compiled with --ftz=true.
     __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
 #endif
     std::unique_lock lock(mutex_);
@@ -173,7 +174,7 @@ struct CUstream_st {
         work();
         work = nullptr;
         lock.lock();
-        if (asked_.empty()) Device().End();  // before anybody who waits goes on
+        if (asked_.empty()) Device().End();  // before a waiting thread goes on
         ++done_;
         changed_.notify_all();
       }
@@ -238,7 +239,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 
-// DTRAIN_STANDIN_CAPABILITY: "70" is 7.0.
+// DTRAIN_STANDIN_CAPABILITY sets the compute capability: "70" means 7.0.
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   const char* const told = std::getenv("DTRAIN_STANDIN_CAPABILITY");
   const int capability = told == nullptr ? 90 : std::atoi(told);
@@ -356,8 +357,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 
-// For tests: what was copied so far, into the device's memory and out of it; and of both what was not from
-// or to pinned memory.
+// For tests: the bytes copied so far to the device and from the device, and the part of both that
+// was not to or from pinned memory.
 void StandinCopies(uint64_t* up, uint64_t* down, uint64_t* pageable) {
   *up = bytes_up;
   *down = bytes_down;

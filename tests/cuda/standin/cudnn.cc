@@ -1,5 +1,5 @@
-// cuDNN of the stand-in (stream.h): naive loops from the descriptors given.  It is strict: what does
-// not fit together, or does not lie in the device's memory, stops the program.
+// cuDNN of the stand-in (stream.h): naive loops that follow the given descriptors. It is strict:
+// descriptors that do not fit together, or operands outside the device's memory, stop the program.
 #include <cuda_bf16.h>
 #include <cudnn.h>
 
@@ -15,7 +15,8 @@ struct cudnnContext {
   cudaStream_t stream = nullptr;
 };
 
-// Four extents in the order N, C, H, W (of a filter: outputs, channels, ...), channels last; of fp32 or bf16.
+// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width). Channels
+// are last in memory; values are fp32 or bf16.
 struct cudnnTensorStruct {
   int64_t n = 0, c = 0, h = 0, w = 0;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
@@ -39,7 +40,7 @@ struct cudnnConvolutionStruct {
 
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 31;  // of one tensor
+constexpr int64_t kMaxElements = int64_t{1} << 31;  // per tensor
 
 cudnnStatus_t SetExtents(cudnnTensorFormat_t format, cudnnDataType_t type,
                          cudnnTensorStruct extents, cudnnTensorStruct* to) {
@@ -68,8 +69,9 @@ struct Problem {
            y.w == (x.w + 2 * window.pad_width - width) / window.stride_width + 1;
   }
 
-  // Calls taps(place in y, first place in x, first place in w of output 0) for the pixels of y and
-  // the taps that are on a pixel of x: there the numbers of x from FirstChannel(o) meet those of output o's w.
+  // Calls taps(y_offset, x_offset, w_offset) for each pixel of y and each tap that meets a pixel of
+  // x. The offsets are those of the first channel; w_offset is within one output's weights. Output
+  // o reads the channels of x from FirstChannel(o).
   template <class Taps>
   void ForEachTap(const Taps& taps) const {
     for (int64_t i = 0; i < y.n * y.h * y.w; ++i) {
@@ -122,7 +124,8 @@ void BackwardFilter(const Problem& p, const float* x, const float* dy, double* d
   });
 }
 
-// What a pass works in, and how much it asks for: of another size for each.
+// The workspace that a pass was given, and below it the size that each pass requires, different for
+// each.
 struct Workspace {
   void* memory;
   size_t bytes;
@@ -156,7 +159,8 @@ std::vector<float> Floats(const cudnnTensorStruct& tensor, const void* memory) {
   return floats;
 }
 
-// Spoils the workspace, then result = alpha pass(sums) + beta result, when the stream comes to it.
+// Once the stream gets there, overwrites the workspace and computes result = alpha * pass(sums) +
+// beta * result.
 template <class Pass>
 cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem,
                   const Operand (&operands)[3], Workspace workspace, size_t wanted,
@@ -188,7 +192,7 @@ cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem
   return CUDNN_STATUS_SUCCESS;
 }
 
-// A descriptor's two functions.
+// Create and Destroy implement a descriptor's two functions.
 template <class Struct>
 cudnnStatus_t Create(Struct** made) {
   *made = new Struct;
@@ -200,8 +204,8 @@ cudnnStatus_t Destroy(Struct* made) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Only these algorithms are there.  One of them lacks images of one channel, another groups with dilation, for
-// the sake of code that has to take another then.
+// The stand-in has only these algorithms. One lacks images of one channel, another lacks groups
+// with dilation, so that the module must choose another algorithm in these cases.
 bool Supports(const Problem& p, cudnnConvolutionFwdAlgo_t algorithm) {
   return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
          (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM && p.x.c > 1);

@@ -1,10 +1,11 @@
-// A stand-in for the CUDA, cuBLAS and cuDNN calls that the CUDA module makes, so that its code runs on a
-// machine without a GPU: a test aid, slow, never shipped.
+// A stand-in for the CUDA, cuBLAS and cuDNN calls that the CUDA module makes, so that its code runs
+// on a machine without a GPU. It is a slow test aid that is never shipped.
 //
-// It computes.  A stream is a thread that does what it is asked for later, in order, so that a
-// missing wait shows; the device's memory is closed while no stream works, so that host code that
-// touches it crashes.  Our own kernels run as loops (framework/kernels/cuda/loops.h), the libraries'
-// calls as naive loops from the descriptors given.
+// The stand-in computes real results. A stream is a thread that does its work later and in order,
+// so that a missing wait is detected. The device's memory is inaccessible while no stream works, so
+// that host code which touches it crashes. Our own kernels run as loops
+// (framework/kernels/cuda/loops.h), the libraries' calls as naive loops that follow the given
+// descriptors.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,13 +14,14 @@
 
 namespace dtrain::standin {
 
-// Does `work` when the stream has come to it.
+// Runs `work` in the stream, after the work that was queued before it.
 void InStream(cudaStream_t stream, std::function<void()> work);
 
-// Whether all of these bytes lie in one piece of the device's memory.
+// True if all of these bytes are in one allocation of the device's memory.
 bool OnDevice(const void* memory, size_t bytes);
 
-// Stops the program: the module has asked for what the stand-in, or the library, cannot do.
+// Stops the program, because the module made a call that the stand-in or the real library does not
+// support.
 [[noreturn]] void Refuse(const char* call, const char* why);
 
 }  // namespace dtrain::standin

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "framework/core/status_line.h"
-#include "framework/runtime/launch/status_record.h"
-#include "framework/runtime/launch/stop_signal.h"
+#include "framework/launch/status_record.h"
+#include "framework/launch/stop_signal.h"
 
 namespace {
 

@@ -1,0 +1,48 @@
+// Predictor: predicts classes with saved weights.  The file must contain the model and the properties of its images; no
+// config and no data set is needed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/checkpoint/weights_file.h"
+#include "framework/data/images/image_set.h"
+#include "framework/nn/net.h"
+
+namespace dtrain {
+
+class Predictor {
+ public:
+  // `weights` is a checkpoint, run folder or safetensors file; `device` is "auto", "cpu" or "cuda".  Throws
+  // CheckpointError if the file is of another kind of model or too old to contain its model and images, and the errors
+  // of LoadWeights.
+  Predictor(const std::string& weights, const std::string& device);
+
+  // Returns the shape and properties that the images must have.
+  const ImageSetSpec& images() const { return spec_; }
+  const std::string& model() const { return graph_->name(); }
+  std::string ClassName(int64_t number) const;
+
+  // Returns the probability of each class (softmax of the model's scores) for each of the concatenated images.
+  std::vector<std::vector<double>> Predict(std::vector<uint8_t> images);
+  // Does the same for a model whose samples are vectors of numbers.  For a model without classes it returns the scores,
+  // or for each score the probability of 1.
+  std::vector<std::vector<double>> Predict(std::vector<float> numbers);
+
+ private:
+  // Computes the answers for the test split of `samples`.
+  std::vector<std::vector<double>> Compute(std::shared_ptr<const Dataset> samples);
+
+  ImageSetSpec spec_;
+  std::unique_ptr<Graph> graph_;
+  int scored_ = -1;  // the layer whose first input is the scores
+  Checkpoint checkpoint_;
+  std::unique_ptr<Net> net_;
+  std::optional<BroughtModel> brought_;
+};
+
+}  // namespace dtrain

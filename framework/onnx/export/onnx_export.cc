@@ -1,0 +1,121 @@
+#include "framework/onnx/export/onnx_export.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/data/images/image_set.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "framework/nn/graph.h"
+#include "framework/onnx/file/onnx_file.h"
+#include "framework/onnx/translate_model.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+
+std::string ToJson(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<float> OfEachChannel(const PerChannel& values, int64_t channels) {
+  std::vector<float> each;
+  for (int64_t c = 0; c < channels; ++c) each.push_back(values[c]);
+  return each;
+}
+
+void Describe(const ImageSetSpec& spec, Metadata& metadata) {
+  const int64_t channels = spec.image_shape[0];
+  metadata["input"] =
+      spec.numbers
+          ? "normalised: (x - mean) / deviation by the first axis, float32 [batch, sample...]"
+          : "normalised: (pixel / 255 - mean) / deviation, float32 [batch, C, H, W]";
+  metadata["sample"] = ToJson(spec.image_shape.extents());
+  metadata["mean"] = ToJson(OfEachChannel(spec.mean, channels));
+  metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));
+  metadata["classes"] = std::to_string(spec.classes);
+  metadata["class_names"] = ToJson(spec.class_names);
+  if (!spec.numbers) metadata["orientation"] = NameOf(spec.orientation);
+  if (!spec.columns.empty()) metadata["columns"] = ToJson(spec.columns);
+}
+
+std::vector<std::string> WordsOf(const Vocabulary& vocabulary) {
+  std::vector<std::string> words;
+  for (int64_t i = 0; i < vocabulary.size(); ++i) {
+    words.push_back(vocabulary.WordOf(static_cast<int32_t>(i)));
+  }
+  return words;
+}
+
+void Describe(const TextInfo& info, Metadata& metadata) {
+  metadata["tokens"] =
+      "source: start, words, end, then pad; token: start, then what was said last, until end";
+  metadata["source_language"] = NameOf(info.source_language);
+  metadata["target_language"] = NameOf(info.target_language);
+  metadata["source_vocabulary"] = ToJson(WordsOf(info.source));
+  metadata["target_vocabulary"] = ToJson(WordsOf(info.target));
+  metadata["unknown"] = std::to_string(token::kUnknown);
+  metadata["pad"] = std::to_string(token::kPad);
+  metadata["start"] = std::to_string(token::kStart);
+  metadata["end"] = std::to_string(token::kEnd);
+}
+
+// The model's inputs, and what there is to say of them.
+std::vector<FieldSpec> FieldsOf(const CheckpointInfo& info, const std::string& origin,
+                                Metadata& metadata) {
+  metadata["model"] = info.model;
+  metadata["epoch"] = std::to_string(info.position.epoch);
+  metadata["step"] = std::to_string(info.position.step);
+  metadata["source_revision"] = info.source_revision;
+  if (!info.text.empty()) {
+    constexpr int64_t kAnyLength = 4;
+    const TextInfo text = TextInfoFromText(info.text, origin);
+    Describe(text, metadata);
+    return SentenceFields(kAnyLength, kAnyLength, text.source.size(), text.target.size());
+  }
+  const ImageSetSpec spec = ImageSetSpecFromText(info.images, origin);
+  Describe(spec, metadata);
+  return ImageFields(spec);
+}
+
+}  // namespace
+
+std::vector<OnnxGraph> OnnxOf(const StoredWeights& stored, const std::string& origin) {
+  const CheckpointInfo& info = stored.info;
+  if (info.model_yaml.empty() || (info.images.empty() && info.text.empty())) {
+    throw CheckpointError(
+        fmt::format("{} does not say what its model is", origin),
+        "take a checkpoint that this version of dtrain has written, by training on images or "
+        "text, or what `dtrain export` made of it");
+  }
+  Metadata metadata;
+  const auto fields = FieldsOf(info, origin, metadata);
+  const Graph graph = Graph::FromText(info.model_yaml, origin + ": its model", fields);
+  const auto weights = Arranged(stored.weights, stored.layout.parameters, graph.weights(), origin);
+  const auto state = Arranged(stored.state, stored.layout.state, graph.state(), origin);
+  std::vector<OnnxGraph> graphs = TranslateModel({graph, weights.data(), state.data()});
+  for (OnnxGraph& each : graphs) each.metadata = metadata;
+  return graphs;
+}
+
+std::vector<fs::path> WriteOnnx(const fs::path& output, const std::vector<OnnxGraph>& graphs) {
+  if (graphs.size() == 1) {
+    WriteOutput(output, OnnxBytes(graphs[0]));
+    return {output};
+  }
+  std::string stem = output.string();
+  if (output.extension() == ".onnx") stem.resize(stem.size() - std::strlen(".onnx"));
+  std::vector<std::string> bytes;
+  for (const OnnxGraph& graph : graphs) bytes.push_back(OnnxBytes(graph));
+  const std::vector<fs::path> paths = {stem + ".encoder.onnx", stem + ".decoder.onnx"};
+  for (size_t i = 0; i < paths.size(); ++i) WriteOutput(paths[i], bytes[i]);
+  return paths;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,321 @@
+#include "framework/setup/run_setup.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/core/isa.h"
+#include "framework/core/log.h"
+#include "framework/core/memory.h"
+#include "framework/core/process.h"
+#include "framework/core/text.h"
+#include "framework/data/files/catalog.h"
+#include "framework/data/images/image_set.h"
+#include "framework/data/text/sentence_pairs.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/device/cuda/module.h"
+#include "framework/launch/agreement.h"
+#include "framework/nn/net.h"
+#include "framework/nn/tokens.h"
+#include "framework/setup/locate_model.h"
+#include "framework/setup/run_exchange.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+
+// Layers and data do not include each other's headers, so this is checked here.
+static_assert(kPadToken == token::kPad, "layers mask what data sets pad with");
+
+namespace {
+
+// Throws ConfigError if the target is out of range for the measure of the run: the model's accuracy; without one the
+// perplexity of sentences; else the loss, which may be any number.
+void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<FieldSpec>& fields) {
+  const double target = config.stop.target;
+  if (!graph.metric_names().empty()) {
+    if (target <= 1) return;
+    throw ConfigError(
+        fmt::format("stop.target is {}; it is an accuracy here, above 0 and at most 1", target),
+        "write 0.98 for 98 %; 0 switches it off");
+  }
+  const bool sentences = std::any_of(fields.begin(), fields.end(), [](const FieldSpec& field) {
+    return field.dtype == DType::kI32 && field.sample_shape.rank() > 0;
+  });
+  if (!sentences || target == 0 || target >= 1) return;
+  throw ConfigError(
+      fmt::format("stop.target is {}; it is a perplexity here, which is at least 1", target),
+      "a run on sentences is judged by perplexity; 0 switches the target off");
+}
+
+// Throws ConfigError if the model gives the shape of its samples and the data have another one.
+void CheckSample(const RunConfig& config, const Graph& graph,
+                 const std::vector<FieldSpec>& fields) {
+  const std::vector<int64_t>& sample = graph.made_for();
+  if (sample.empty() || fields.empty()) return;
+  const bool is_shape = sample.size() <= Shape::kMaxRank;
+  if (is_shape && fields[0].sample_shape == Shape(sample)) return;
+  throw ConfigError(fmt::format("{}: the model is made for samples of [{}], those of {} are {}",
+                                graph.where_made_for(), fmt::join(sample, ", "), config.data.name,
+                                fields[0].sample_shape.ToString()),
+                    "change the model's sample, or leave it out");
+}
+
+// Freezes layers.  Every pattern must match a layer: a misspelt one would train layers that should be frozen.
+void FreezeLayers(const RunConfig& config, Graph& graph) {
+  const auto fail = [&](const char* key, const std::string& pattern) {
+    std::vector<std::string> names;
+    for (const GraphLayer& layer : graph.layers()) {
+      if (!layer.params.empty()) names.push_back(layer.name);
+    }
+    throw ConfigError(fmt::format("weights.{}: '{}' is no layer with parameters of {}", key,
+                                  pattern, config.model_file),
+                      SuggestName(pattern, names));
+  };
+  for (const std::string& pattern : config.weights.except) {
+    const auto& layers = graph.layers();
+    if (std::ranges::none_of(layers, [&](const GraphLayer& layer) {
+          return !layer.params.empty() && NameMatches(pattern, layer.name);
+        })) {
+      fail("except", pattern);
+    }
+  }
+  for (const std::string& pattern : config.weights.freeze) {
+    if (graph.Freeze(pattern) == 0) fail("freeze", pattern);
+  }
+  const auto& entries = graph.weights().entries;
+  if (std::ranges::all_of(entries, [](const ArenaEntry& e) { return e.lr_factor == 0; })) {
+    throw ConfigError(config.model_file + ": every layer is frozen, so there is nothing to train",
+                      "leave a layer out of weights.freeze, or give one an lr_factor above 0");
+  }
+}
+
+}  // namespace
+
+Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
+
+Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
+  Graph graph =
+      Graph::FromText(config.model_yaml, config.model_file, fields,
+                      fmt::format("the data ({}, {})", config.data.name, config.data.where));
+  CheckSample(config, graph, fields);
+  if (graph.weights().size() == 0) {
+    throw ConfigError(config.model_file + ": no layer of the model has parameters",
+                      "there is nothing to train: add a convolution or inner_product layer");
+  }
+  const int64_t share = (config.batch + config.workers - 1) / config.workers;
+  graph.CheckTrainable((share + config.accumulate - 1) / config.accumulate);
+  if (config.sync_batch_norm) graph.SyncWorkers();
+  FreezeLayers(config, graph);
+  if (graph.syncs_workers() && !config.strategy->synchronous()) {
+    throw ConfigError(
+        fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
+                    "together; in '{}' each takes its own",
+                    config.model_file, config.strategy_name),
+        "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
+  }
+  CheckStop(config, graph, fields);
+  return graph;
+}
+
+std::vector<ModelListing> ListModels() {
+  std::vector<ModelListing> listings;
+  for (const auto& [name, path] : NamedModels("")) {
+    const Graph graph = Graph::FromFile(path.string(), {});
+    ModelListing listing{name, graph.weights().size(), 0};
+    for (const GraphLayer& layer : graph.layers())
+      listing.forward_flops += layer.cost.forward_flops;
+    listings.push_back(listing);
+  }
+  if (listings.empty()) throw ConfigError("there are no models to list", ModelHint("", ""));
+  return listings;
+}
+
+std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
+  std::filesystem::path folder;
+  if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
+  if (!folder.empty()) log::Debug("data set {} is in {}", config.data.name, folder.string());
+  return WithMemoryFor("data set " + config.data.name,
+                       [&] { return config.data.source->Load(folder, config.seed); });
+}
+
+int AgreeOnThreads(Transport& transport, int workers) {
+  const std::string mine = ToBytes(transport.node_ranks().front(), UsableCpus());
+  std::vector<RankCpus> ranks;
+  for (const std::string& bytes : Gather(transport, mine)) {
+    ByteReader reader(bytes);
+    const Rank node = reader.Value<Rank>();
+    ranks.push_back({node, reader.Values<int>()});
+  }
+  const bool root = transport.rank() == 0;
+  return std::stoi(Broadcast(transport, root ? std::to_string(ThreadsByRule(ranks, workers)) : ""));
+}
+
+ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
+                         int threads_by_rule) {
+  ExecutionPlan plan;
+  if (config.plan != "auto") plan = ReadPlan(config.plan);
+  const ExecutionPlan given = plan;
+  plan.device = NameOf(DeviceKindOf(config.device));
+  plan.gpu = plan.device == "cuda" ? CudaGpu() : "";
+  plan.isa = IsaName(CpuIsa());
+  plan.precision = config.precision;
+  // They were chosen for another device or precision.
+  if (!SameKernels(given, plan)) plan.kernels.clear();
+  plan.workers = workers;
+  plan.collective = config.collective;
+  ResolveBuckets(config, LayerGradientsOf(graph), plan);
+  plan.node_of = PlanNodesOf(config);
+  if (given.node_of.size() == plan.node_of.size()) plan.node_of = given.node_of;
+  if (config.threads > 0) {
+    plan.threads = static_cast<int>(config.threads);
+  } else if (config.plan == "auto") {
+    plan.threads = threads_by_rule;
+  }
+  ExecutionPlan before = given;
+  // Buckets that are still to be planned do not differ.
+  if (plan.buckets.empty() || !BucketsMatter(config, given, plan)) before.buckets = plan.buckets;
+  const std::string differences = config.plan == "auto" ? "" : Differences(before, plan);
+  if (!differences.empty()) {
+    log::Warning("not bit-equal to the runs of {}: {}", config.plan, differences);
+  }
+  return plan;
+}
+
+int ThreadsHere(int workers) {
+  return ThreadsByRule(std::vector<RankCpus>(static_cast<size_t>(workers), {0, UsableCpus()}),
+                       workers);
+}
+
+std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan) {
+  ApplyThreadBudget(plan.threads);
+  auto net = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
+  if (use.evaluated > 0) net->Prepare(Mode::kEvaluate, use.evaluated);
+  if (use.shares.empty()) return net;
+  // The usual size is prepared last, so that its memory is in place.
+  for (auto share = use.shares.rbegin(); share != use.shares.rend(); ++share) {
+    PrepareParts(*net, *share, use.parts);
+  }
+  plan.kernels = net->ChosenKernels(LargestPart(use.shares.front(), use.parts));
+  return net;
+}
+
+bool ComputesInBf16(const ExecutionPlan& plan) {
+  if (plan.device == "cuda") return plan.precision == "bf16";
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [](const auto& kernel) { return kernel.second == "amx"; });
+}
+
+Device DeviceOf(const ExecutionPlan& plan) {
+  Device device{DeviceKindOf(plan.device), plan.threads, CpuIsa()};
+  device.precision = PrecisionOf(plan.precision, device.kind);
+  if (device.kind == DeviceKind::kCuda) device.queue = OpenCuda(device.precision);
+  return device;
+}
+
+DeviceKind DeviceKindOf(const std::string& device) {
+  if (device == "auto" || device == "cpu") return DeviceKind::kCpu;
+  if (device == "cuda") return DeviceKind::kCuda;
+  throw ConfigError("no device is called '" + device + "'", "allowed: auto, cpu, cuda");
+}
+
+void CheckDevice(const RunConfig& config) {
+  const DeviceKind kind = DeviceKindOf(config.device);
+  PrecisionOf(config.precision, kind);
+  if (kind != DeviceKind::kCuda) return;
+  if (const auto lack = WhyNoCuda()) {
+    throw ConfigError(
+        fmt::format("device 'cuda' is not available on {}: {}", HostName(), lack->why), lack->hint);
+  }
+}
+
+void TellDevice(const RunConfig& config) {
+  if (config.device != "auto") return;
+  static constexpr char kTakesTheCpu[] = "device: auto takes the CPU, not a GPU: {}";
+  std::error_code error;  // /dev/dxg: Linux under Windows (WSL)
+  if (!fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/dxg", error)) {
+    // Opening CUDA's libraries takes a while, and the user of this machine expects no GPU.
+    return log::Debug(kTakesTheCpu, "this machine has no NVIDIA driver");
+  }
+  const auto lack = WhyNoCuda();
+  log::Info(kTakesTheCpu,
+            lack ? lack->why : "one is here, but it is taken with device: cuda alone");
+}
+
+void TellModel(const Graph& graph) {
+  for (const std::string& warning : graph.warnings()) log::Warning("{}", warning);
+}
+
+std::string FrozenText(const Graph& graph) {
+  constexpr size_t kNamesMost = 8;
+  std::vector<std::string> frozen;
+  size_t layers = 0;
+  int64_t numbers = 0;
+  for (const GraphLayer& layer : graph.layers()) {
+    if (layer.params.empty()) continue;
+    ++layers;
+    if (layer.lr_factor != 0) continue;
+    const bool moves = !layer.frozen && !layer.states.empty();
+    frozen.push_back(layer.name + (moves ? " without its statistics" : ""));
+    numbers += layer.param_range.size();
+  }
+  if (frozen.empty()) return "";
+  const std::string count = fmt::format("{} of {} layers with parameters, {} of {} parameters",
+                                        frozen.size(), layers, numbers, graph.weights().size());
+  if (frozen.size() > kNamesMost) {
+    frozen.resize(kNamesMost);
+    frozen.emplace_back("...");
+  }
+  return fmt::format("{} ({})", Join(frozen), count);
+}
+
+void TellData(const RunConfig& config) {
+  const std::vector<RemoteFile> files = config.data.source->files();
+  if (files.empty()) return;
+  const fs::path folder = LocateData(config.data.name, config.data.root);
+  for (const FileStatus& file : DifferentFiles(config.data.name, folder, UsualMemory())) {
+    log::Warning("{} is not as published: {}", file.name, file.problem);
+  }
+}
+
+Precision PrecisionOf(const std::string& precision, DeviceKind device) {
+  if (precision == "fp32") return Precision::kFp32;
+  if (precision == "tf32") {
+    if (device == DeviceKind::kCuda) return Precision::kTf32;
+    throw ConfigError("precision tf32 needs a GPU: the CPU has no such products",
+                      "precision: fp32, or device: cuda");
+  }
+  if (precision != "bf16") throw ConfigError("no precision is called '" + precision + "'");
+  if (device == DeviceKind::kCpu && !AmxAvailable()) {
+    throw ConfigError("precision bf16 needs AMX: " + WhyNoAmx(), "precision: fp32");
+  }
+  return Precision::kBf16;
+}
+
+ModelLayout ModelLayoutOf(const Graph& graph) { return {graph.weights(), graph.state(), ""}; }
+
+ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset) {
+  ModelLayout layout = ModelLayoutOf(graph);
+  if (const SentencePairs* pairs = dataset.sentence_pairs()) layout.text = pairs->info().ToText();
+  if (const ImageSetSpec* images = dataset.image_info()) layout.images = ToText(*images);
+  return layout;
+}
+
+void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
+                const ExecutionPlan& plan, const std::string& data_sha256) {
+  // A server needs no GPU.
+  const bool has_gpu = !plan.gpu.empty() && PlacementOf(config).IsWorker(transport.rank());
+  CheckAgreement(transport, {{"program", Version() + " " + SourceRevision()},
+                             {"config", config.effective_yaml},
+                             {"model", graph.Describe()},
+                             // Includes keys that do not change shapes.
+                             {"model file", config.model_yaml},
+                             {"instruction set", IsaName(CpuIsa())},
+                             {"GPU", has_gpu ? CudaGpu() : plan.gpu},
+                             {"execution plan", ToJson(plan)},
+                             {"data set", data_sha256}});
+}
+
+}  // namespace dtrain

@@ -1,0 +1,102 @@
+// Run set-up: makes everything that a run needs before its first step from the config: data, graph, execution plan and
+// net, and lets the ranks agree on all of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/checkpoint/checkpoint.h"
+#include "framework/comm/transport.h"
+#include "framework/core/execution_plan.h"
+#include "framework/data/dataset.h"
+#include "framework/data/sampler.h"
+#include "framework/nn/graph.h"
+#include "framework/nn/net.h"
+#include "framework/setup/run_config.h"
+#include "framework/strategies/strategy.h"
+
+namespace dtrain {
+
+// Reads the config's model for the data set as it is published; if lengths vary, for a typical batch.  Loads no data.
+Graph ReadModel(const RunConfig& config);
+// The same for these fields: those of the loaded data set, whose vocabulary may have another size.
+Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields);
+
+// The models in configs/models.
+struct ModelListing {
+  std::string name;
+  int64_t parameters = 0;
+  double forward_flops = 0;  // for one sample
+};
+std::vector<ModelListing> ListModels();  // throws ConfigError when there is none
+
+// Finds and loads the config's data set.
+std::unique_ptr<Dataset> LoadData(const RunConfig& config);
+
+// Returns the threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.  Collective: every
+// rank gets the same number.
+int AgreeOnThreads(Transport& transport, int workers);
+
+// Returns the plan by rule, or that of `plan: FILE`.  `threads_by_rule` is used if neither gives the number of threads.
+ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
+                         int threads_by_rule);
+
+// Returns the threads by rule if so many workers have this machine to themselves.
+int ThreadsHere(int workers);
+
+// The batch sizes a net will compute; it is compiled for them before the first batch.
+struct NetUse {
+  // Sizes of a worker's mini-batches.  The first one is the usual size, which decides the kernels.  Empty: the net does
+  // not train.
+  std::vector<int64_t> shares = {};
+  int64_t parts = 1;      // micro-batches of a share
+  int64_t evaluated = 0;  // samples of an evaluation block; 0: compiled on first use
+};
+
+// Makes the net of a plan: sets the thread budget, compiles the graph for the plan's device, and adds the chosen
+// kernels to the plan.  Every net of a run is made here.
+std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan);
+
+// True if a kernel of the plan multiplies in bf16.
+bool ComputesInBf16(const ExecutionPlan& plan);
+
+// Returns the plan's device, with its threads and precision; a GPU gets a new queue at each call.  Throws what
+// DeviceKindOf, PrecisionOf and OpenCuda throw.
+Device DeviceOf(const ExecutionPlan& plan);
+
+// Returns the device of a plan or a config; "auto" is the CPU.  Throws ConfigError for any other word.
+DeviceKind DeviceKindOf(const std::string& device);
+
+// Throws ConfigError if this machine lacks the config's device, or cannot compute on it with the config's precision.
+void CheckDevice(const RunConfig& config);
+
+// Reports which device `device: auto` takes, and why not the other: always if the machine may have a GPU, else only
+// with --verbose.  Reports nothing if the config names a device.  Called by one rank of a run.
+void TellDevice(const RunConfig& config);
+
+// Prints the model's warnings, for example of layers that make no sense with its data.  Called by one rank of a run.
+void TellModel(const Graph& graph);
+
+// Returns which layers are frozen: "conv1, conv2 (2 of 4 layers with parameters, 25570 of 61706 parameters)"; "" if all
+// are trained.  A layer that is frozen by its model's `lr_factor` and not by weights.freeze is listed as "bn1 without
+// its statistics" if these are still updated.
+std::string FrozenText(const Graph& graph);
+
+// Warns of each file of the data set that is not as published; this may be intended.  Called by one rank of a run.
+void TellData(const RunConfig& config);
+
+// Returns the precision.  Throws ConfigError if this device cannot compute with it: there is no fallback to another
+// one.
+Precision PrecisionOf(const std::string& precision, DeviceKind device);
+
+ModelLayout ModelLayoutOf(const Graph& graph);
+// The same with the data's properties, which a checkpoint must have, too: the vocabularies of a translation set, or the
+// properties of a set of images.
+ModelLayout ModelLayoutOf(const Graph& graph, const Dataset& dataset);
+
+// Compares source revision, config, graph, plan and data (Dataset::ManifestHash) of all ranks (agreement.h).
+void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& graph,
+                const ExecutionPlan& plan, const std::string& data_sha256);
+
+}  // namespace dtrain

@@ -1,0 +1,476 @@
+#include "framework/simulate/simulated_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/core/process.h"
+#include "framework/results/summary.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/schedule_profile.h"
+#include "framework/sim/replay.h"
+#include "framework/train/run_inputs.h"
+
+namespace dtrain {
+namespace fs = std::filesystem;
+namespace {
+
+void CheckCanBeSimulated(const RunConfig& config, const Graph& graph) {
+  if (!config.weights.from.empty()) {
+    throw ConfigError("a simulation begins with drawn weights, not with weights.from",
+                      "leave weights.from out, or dtrain train");
+  }
+  // The all-reduce inside such a layer would have no cost, and in a numeric run the steps of the workers are computed
+  // one after the other.
+  if (config.workers == 1 || !graph.syncs_workers()) return;
+  throw ConfigError("batch normalisation over all workers cannot be simulated",
+                    "batch_norm: local, or dtrain train");
+}
+
+// Throws ConfigError if the profile's layers with parameters are not the model's.  Other layers may be missing in the
+// profile of a fused net.
+void CheckProfileFits(const ModelProfile& profile, const LayerGradients& layer_gradients) {
+  if (LayerGradientsOf(profile).ranges == layer_gradients.ranges) return;
+  throw ConfigError("the profile of " + profile.model + " has other layers than the config's model",
+                    "measure it again: dtrain time --config F --profile FILE");
+}
+
+// Lists the dead workers in the order of their deaths.
+std::vector<DeathSummary> DeathsOf(const SimulationResult& result, int per_node) {
+  std::vector<DeathSummary> deaths;
+  for (size_t w = 0; w < result.workers.size(); ++w) {
+    const SimulatedWorker& worker = result.workers[w];
+    if (worker.died < 0) continue;
+    const int rank = static_cast<int>(w);
+    deaths.push_back({rank, rank / per_node, ToSeconds(worker.died), worker.steps});
+  }
+  std::stable_sort(deaths.begin(), deaths.end(),
+                   [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  return deaths;
+}
+
+}  // namespace
+
+ModelProfile ProfileByFlops(const Graph& graph) {
+  ModelProfile profile;
+  profile.model = graph.name();
+  profile.device = "cpu";
+  profile.batch = 1;
+  for (const GraphLayer& layer : graph.layers()) {
+    const int64_t params = layer.param_range.size();
+    profile.layers.push_back({layer.name, params, params * static_cast<int64_t>(sizeof(float)), 0,
+                              0, layer.cost.forward_flops + layer.cost.backward_flops});
+  }
+  return profile;
+}
+
+SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile,
+                           bool numeric, std::shared_ptr<Dataset> data)
+    : config_(config), data_(std::move(data)) {
+  for (const std::string& warning : config.warnings) log::Warning("{}", warning);
+  for (const std::string& note : config.notes) log::Info("{}", note);
+  const int nodes = config.strategy->Place(static_cast<int>(config.workers)).nodes();
+  if (nodes > 1 && !config.cluster.per_node_given) {
+    log::Warning("{} is simulated with nodes of one worker each: set cluster.per_node",
+                 config.strategy_name);
+  }
+  if (numeric && config.checkpoint.keep_best) {
+    log::Warning(
+        "checkpoint.keep_best: a simulation keeps no weights of its best evaluation; its test is "
+        "of the last ones");
+  }
+  if (!config.model_yaml.empty() && config.data.source) {
+    if (numeric && !data_) data_ = LoadData(config);
+    graph_ =
+        std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
+    CheckCanBeSimulated(config, *graph_);
+    const int workers = static_cast<int>(config.workers);
+    plan_ = DecidePlan(config, *graph_, workers, ThreadsHere(workers));
+  } else if (config.plan != "auto") {
+    plan_ = ReadPlan(config.plan);
+  }
+  setup_.cluster = config.cluster;
+  setup_.seed = config.seed;
+  int64_t epoch_samples = config.batch * 1000;
+  if (config.data.source) epoch_samples = config.data.source->size(Split::kTrain);
+  if (data_) epoch_samples = data_->size(Split::kTrain);
+  BoundarySchedule rule = BoundaryScheduleOf(config, epoch_samples);
+  if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
+  rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
+  if (config.replan) rule.strategy_every_epochs = 0;  // times do not drift in virtual time
+  DescribeModel(profile, rule);
+  progress_.last_samples = rule.last_samples;
+  PlanBuckets();
+  if (numeric) MakeEngine();
+}
+
+SimulatedRun::~SimulatedRun() = default;
+
+void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile,
+                                 const BoundarySchedule& rule) {
+  if (graph_) {
+    setup_.exchange = ExchangeOf(config_, graph_->weights(), LayerGradientsOf(*graph_), rule);
+    setup_.profile = profile ? *profile : ProfileByFlops(*graph_);
+    CheckProfileFits(setup_.profile, setup_.exchange.layer_gradients);
+    return;
+  }
+  if (!profile) throw UsageError("there is no model to simulate", "give --config or --profile");
+  setup_.profile = *profile;
+  ghost_layout_.entries = {{profile->model, {profile->params()}, {0, profile->params()}, true}};
+  setup_.exchange = ExchangeOf(config_, ghost_layout_, LayerGradientsOf(*profile), rule);
+}
+
+LayerGradients SimulatedRun::PlannedLayerGradients() const {
+  LayerGradients layer_gradients = TimedLayerGradients(setup_);
+  if (ReduceTime measured = MeasuredSums(setup_.profile, config_)) {
+    layer_gradients.reduce_seconds = std::move(measured);
+  }
+  return layer_gradients;
+}
+
+// Plans by the times that a run on this cluster would measure, unless `plan: FILE` has them.
+void SimulatedRun::PlanBuckets() {
+  if (!PlansByTime(config_)) return;
+  ExchangeSpec& spec = setup_.exchange;
+  // With a graph, DecidePlan has done it.
+  if (!graph_) ResolveBuckets(config_, spec.layer_gradients, plan_);
+  if (plan_.buckets.empty()) DecideBuckets(config_, PlannedLayerGradients(), plan_);
+  spec.actors.buckets = plan_.buckets;
+}
+
+void SimulatedRun::MakeEngine() {
+  if (!graph_) throw UsageError("a numeric simulation needs a model and data", "give --config");
+  engine_ = std::make_unique<NumericEngine>(config_, *graph_, plan_, data_);
+  setup_.source = engine_.get();
+  setup_.exchange.start.weights = engine_->initial_weights();
+}
+
+std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
+                                                     const std::string& resume) {
+  if (!engine_) {
+    throw UsageError("a simulation of sizes alone has no weights to save",
+                     "--numeric computes real gradients");
+  }
+  if (!config_.cluster.deaths.empty()) {
+    throw UsageError("a simulation with deaths writes no checkpoints",
+                     "leave out --resume, or cluster.deaths");
+  }
+  folder_.emplace(output);
+  BoundarySchedule& rule = setup_.exchange.rule;
+  rule.checkpoint_every_epochs = config_.checkpoint.every_epochs;
+  rule.checkpoint_every_steps = config_.checkpoint.every_steps;
+  world_ = WorldOf(config_, *graph_, *data_, RunTime::kVirtual);
+  start_ = FindStart(*graph_, *data_, config_, {.resume = resume}, *folder_, RunTime::kVirtual);
+  layout_ = ModelLayoutOf(*graph_, *data_);
+  layout_.data_hashes = start_.data_hashes.all.empty() ? data_->Hashes() : start_.data_hashes;
+  if (!start_.plan) return std::nullopt;
+  // The engine may hold samples with the former normalisation.
+  if (!start_.images.empty()) MakeEngine();
+  rule.step_offset = start_.step_offset;
+  rule.last_samples =
+      BoundaryScheduleOf(config_, rule.epoch_samples, rule.step_offset).last_samples;
+  progress_.last_samples = rule.last_samples;
+  engine_->CountFrom(rule.step_offset);
+  ExecutionPlan plan = plan_;
+  FollowPlanOf(start_, config_, plan);  // warns if it cannot be followed
+  if (PlansByTime(config_)) {
+    plan_.buckets = setup_.exchange.actors.buckets = plan.buckets;
+    plan_.predicted_seconds = plan.predicted_seconds;
+  }
+  GoOn();
+  return start_.position.step;
+}
+
+std::unique_ptr<MetricsWriter> SimulatedRun::ContinueMetrics() const {
+  return std::make_unique<MetricsWriter>(
+      folder_->metrics(), start_.KeptStep(),
+      start_.so_far.evaluations.value_or(std::vector<std::string>{}));
+}
+
+void SimulatedRun::StudyGradients(const fs::path& output) {
+  if (config_.statistics_every == 0) return;
+  if (!engine_) {
+    throw ConfigError("a simulation of sizes alone has no gradients to study (gradients.every)",
+                      "--numeric computes real gradients; gradients.every: 0 leaves it out");
+  }
+  if (output.empty()) {
+    throw ConfigError("gradients.every needs a folder to write gradients.jsonl to",
+                      "give --output DIR, or leave it out with gradients.every: 0");
+  }
+  statistics_ =
+      std::make_unique<StatisticsWithFile>(config_.statistics_every, RunFolder(output).gradients());
+  setup_.exchange.statistics = &statistics_->statistics;
+}
+
+bool SimulatedRun::IsFinished() const {
+  return start_.in_own_folder && TellFinished(*folder_, config_, graph_->metric_names(),
+                                              start_.position, start_.so_far, setup_.exchange.rule);
+}
+
+void SimulatedRun::GoOn() {
+  saved_samples_ = start_.SavedSamples();
+  setup_.exchange.start = {.samples_applied = start_.position.samples_applied,
+                           .updates = start_.position.updates,
+                           .weights = start_.weights,
+                           .solver = &start_.solver,
+                           .ranks = &actors_,
+                           .kept = &start_.ranks.kept};
+  const bool synchronous = config_.strategy->synchronous();
+  setup_.first_step = start_.position.step - (synchronous ? 0 : start_.step_offset);
+  setup_.first_time = FromSeconds(start_.so_far.training_seconds);
+  progress_.steps = start_.position.step * config_.workers;
+  for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
+    std::copy(start_.state.begin(), start_.state.end(), engine_->State(worker).begin());
+  }
+  if (!start_.ranks.exact()) return;
+  for (size_t i = 0; i < start_.ranks.hashes.size(); ++i) {
+    const auto rank = static_cast<Rank>(i);
+    RankCheckpoint file = ReadRankCheckpoint(start_.ranks.main, rank, start_.ranks.hashes[i]);
+    if (!file.exchange.empty()) actors_[rank] = std::move(file.exchange);
+    if (setup_.exchange.placement().IsWorker(rank)) {
+      std::vector<float> statistics = std::move(file.host.fields.back().floats);
+      file.host.fields.pop_back();
+      CopyFrozen(graph_->state(), start_.state.data(), statistics.data());
+      std::copy(statistics.begin(), statistics.end(), engine_->State(rank).begin());
+    }
+    hosts_[rank] = std::move(file.host);
+  }
+  setup_.hosts = &hosts_;
+}
+
+Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
+  if (engine_) {
+    results_ = RunResults(graph_->metric_names(), config_.stop);
+    boundary_ = start_.position;
+    CountEpochs();
+    if (boundary_.step > 0) {
+      RecallEvaluations(start_, *folder_, results_);
+    }
+    if (results_.over()) {
+      setup_.exchange.rule.last_samples = boundary_.samples_applied;
+      progress_.last_samples = boundary_.samples_applied;
+      setup_.exchange.rule.ended_early = true;
+    }
+    setup_.exchange.start.over =
+        start_.so_far.over && boundary_.samples_applied >= setup_.exchange.rule.last_samples;
+    setup_.at_boundary = [&](const BoundaryState& state, Nanos now, const float* weights) {
+      return AtBoundary(state, now, weights, on_evaluation);
+    };
+  }
+  if (statistics_ && !start_.KeptStep()) statistics_->file.KeepNoLines();
+  setup_.progress = &progress_;
+  Simulation simulation(setup_);
+  simulation_ = &simulation;
+  SimulationResult result = simulation.Run();
+  simulation_ = nullptr;
+  timelines_ = std::move(result.timelines);
+  return Summarize(result);
+}
+
+// Starts counting the training results of each epoch, as the ranks of a real run do.
+void SimulatedRun::CountEpochs() {
+  const int workers = setup_.exchange.placement().workers;
+  trained_ = start_.so_far.epoch;
+  counters_.assign(static_cast<size_t>(workers),
+                   EpochCounter(config_.strategy->synchronous(), workers));
+  for (EpochCounter& counter : counters_) counter.BoundaryAt(boundary_.samples_applied);
+  engine_->Watch([this](int worker, int64_t step, const TrainedEpoch& found) {
+    counters_[static_cast<size_t>(worker)].Add(setup_.exchange.rule, step, found);
+  });
+}
+
+void SimulatedRun::CountEpochSamples(int64_t samples_applied) {
+  for (EpochCounter& counter : counters_) {
+    trained_.Add(counter.Take());
+    counter.BoundaryAt(samples_applied);
+  }
+}
+
+// Evaluates, may end the run early, and saves, as a real run does.  Does nothing in a run that has diverged.
+bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float* weights,
+                              const EvaluationCallback& on_evaluation) {
+  CountEpochSamples(state.samples_applied);
+  if (!state.finite) return false;
+  RunPosition position(setup_.exchange.rule, {});
+  position.MoveTo(state.samples_applied);
+  BoundaryPoint point{std::exchange(boundary_, position.now()), position.now(), position.RunEnds()};
+  const bool ended = point.run_ends;
+  const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
+                        ToSeconds(now), ToSeconds(now)};
+  if (EvaluationDue(config_, point)) point.run_ends = Evaluate(point, at, weights, on_evaluation);
+  if (folder_ && CheckpointDue(config_, point, saved_samples_)) {
+    const bool at_epoch_end =
+        setup_.exchange.rule.PausedForEpoch(point.before.samples_applied, state.samples_applied);
+    Save(position.now(), at, point.run_ends, at_epoch_end, weights);
+  }
+  return point.run_ends && !ended;
+}
+
+// Returns true if the run ends here, which may be before its last epoch.
+bool SimulatedRun::Evaluate(const BoundaryPoint& point, const MetricsPoint& at,
+                            const float* weights, const EvaluationCallback& on_evaluation) {
+  const auto evaluate = [&](Split split) {
+    // A run that is resumed at its end was evaluated there.
+    if (results_.Has(split, at.samples)) return;
+    const Evaluation evaluation = engine_->Evaluate(split, weights);
+    results_.Note(at, split, evaluation);
+    if (!on_evaluation) return;
+    const double epochs = static_cast<double>(point.now.samples_applied) /
+                          static_cast<double>(setup_.exchange.rule.epoch_samples);
+    on_evaluation(epochs, at, split, evaluation);
+  };
+  const std::vector<Split> splits = SplitsToEvaluate(*data_, point.run_ends);
+  for (const Split split : splits) evaluate(split);
+  if (point.run_ends || !results_.over()) return point.run_ends;
+  for (const Split split : SplitsToEvaluate(*data_, true)) {
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) evaluate(split);
+  }
+  return true;
+}
+
+void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool over,
+                        bool at_epoch_end, const float* weights) {
+  StepCount steps = start_.so_far.steps;
+  steps.at_epoch_end = at_epoch_end;
+  const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
+  const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
+  position.updates = simulation_->Updates();
+  CheckpointInfo info{position,
+                      config_.seed,
+                      graph_->name(),
+                      config_.solver.name,
+                      config_.effective_yaml,
+                      ToJson(plan_),
+                      SourceRevision(),
+                      layout_.text,
+                      {},
+                      layout_.images,
+                      config_.model_yaml,
+                      ToJson(RunSoFar{.seconds = at.seconds,
+                                      .training_seconds = at.seconds,
+                                      .epoch = trained_,
+                                      .loss = simulation_->Loss(),
+                                      .steps = steps,
+                                      .over = over,
+                                      .evaluations = results_.lines()}),
+                      layout_.data_hashes};
+  for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
+    info.rank_files.push_back(SaveRank(main, position, rank));
+  }
+  const ModelLayout layout = ModelLayoutOf(*graph_);
+  const std::vector<float> statistics = engine_->MeanState();
+  const auto solver = simulation_->SolverState();
+  CheckpointView view{info, layout, weights, {}, statistics.data()};
+  for (const auto& [name, values] : solver) view.solver[name] = values.data();
+  folder.Save(view);
+  saved_samples_ = position.samples_applied;
+}
+
+// Writes the rank file of a rank.  In a synchronous run only the hosts, not the actors, have state beyond the model's
+// weights.
+std::string SimulatedRun::SaveRank(const fs::path& main, const TrainingPosition& position,
+                                   Rank rank) {
+  const Placement& placement = setup_.exchange.placement();
+  Simulation::SavedRank saved = simulation_->Save(rank);
+  RankCheckpoint file = world_;
+  file.rank = rank;
+  file.step = position.step;
+  file.samples_applied = position.samples_applied;
+  file.role = placement.RoleOf(rank);
+  file.host = std::move(saved.host);
+  if (KeepsRankState(config_)) {
+    file.holds = std::move(saved.holds);
+    file.exchange = std::move(saved.actors);
+  }
+  if (placement.IsWorker(rank)) {
+    const std::span<const float> state = engine_->State(rank);
+    file.host.fields.push_back(
+        {"", "statistics", StateField::Kind::kFloats, {}, {state.begin(), state.end()}});
+  }
+  return WriteRankCheckpoint(main, file);
+}
+
+Summary SimulatedRun::Summarize(const SimulationResult& result) const {
+  Summary summary;
+  DescribeConfig(config_, summary);
+  if (graph_) DescribeRun(config_, *graph_, plan_, summary);
+  summary.model = setup_.profile.model;
+  summary.compute = engine_ ? "numeric" : "ghost";
+  DescribeEnd(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged, summary);
+  RunPosition end(setup_.exchange.rule,
+                  {});  // the summary counts from the beginning, also after a resume
+  end.MoveTo(result.end.samples_applied);
+  end.Describe(summary);
+  summary.seconds = ToSeconds(result.time);
+  summary.samples_per_second =
+      static_cast<double>(result.end.samples_applied) / std::max(summary.seconds, 1e-9);
+  summary.step_seconds = StepSecondsOf(result.step_seconds);
+  CommunicationSummary communication;
+  communication.bytes_sent = result.traffic.bytes_sent;
+  if (result.traffic.bytes_inside > 0) {
+    communication.bytes_inside_nodes = result.traffic.bytes_inside;
+  }
+  communication.bytes_received = result.traffic.bytes_received;
+  communication.messages = result.traffic.messages;
+  for (size_t w = 0; w < result.workers.size(); ++w) {
+    const SimulatedWorker& worker = result.workers[w];
+    const RankReport report{worker.steps,
+                            worker.samples,
+                            worker.compute,
+                            {.exposed = worker.wait, .worker = worker.protocol}};
+    const WorkerSummary detail = WorkerSummaryOf(static_cast<int>(w), "", report, config_.batch);
+    communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
+    summary.workers_detail.push_back(detail);
+  }
+  summary.deaths = DeathsOf(result, config_.cluster.per_node());
+  DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
+  summary.communication = communication;
+  DescribeBytesPerGradient(summary);
+  DescribeProtocol(result.protocol, summary);
+  NameIdleServers(summary);
+  if (engine_) {
+    // A resumed run with nothing left to do reports the loss from before.
+    const bool idle = result.end.samples_applied == start_.position.samples_applied;
+    summary.train_loss = idle && start_.so_far.loss ? *start_.so_far.loss : result.loss;
+    DescribeTraining(trained_, *graph_, summary);
+    results_.Describe(setup_.exchange.rule, end.now().step, summary);
+    summary.weights_sha256 =
+        WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
+  }
+  summary.config_sha256 = config_.config_sha256;
+  return summary;
+}
+
+std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
+  RunConfig config = given;
+  config.node_of = record.node_of;
+  if (record.first_step > 0 || !record.weights.empty()) {
+    throw UsageError("the recorded run did not begin with the model's initial weights",
+                     "only a run without --resume and --weights can be replayed");
+  }
+  const std::shared_ptr<Dataset> data = LoadData(config);
+  SimulatedRun run(config, std::nullopt, false, data);
+  ExecutionPlan plan = record.plan;
+  NumericEngine engine(config, run.graph(), plan, data);
+  ExecutionPlan present = plan;
+  present.device = NameOf(DeviceKindOf(config.device));
+  present.isa = IsaName(CpuIsa());
+  present.precision = config.precision;
+  const std::string differences = Differences(record.plan, present);
+  if (!differences.empty()) log::Warning("not bit-equal to the recorded run: {}", differences);
+  SimulationSetup setup = run.setup();
+  setup.source = &engine;
+  setup.exchange.start.weights = engine.initial_weights();
+  std::vector<std::vector<Event>> logs;
+  for (const std::string& log : record.logs)
+    logs.push_back(EventLog::Read(log, record.version, "record"));
+  const std::vector<float> weights = Replay(setup, logs);
+  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
+}
+
+}  // namespace dtrain

@@ -1,0 +1,37 @@
+#include "framework/train/share_times.h"
+
+#include <utility>
+
+#include "framework/comm/gather.h"
+#include "framework/core/process.h"
+
+namespace dtrain {
+namespace {
+
+Collective::Traffic Since(const Collective::Traffic& now, const Collective::Traffic& before) {
+  return {.bytes_sent = now.bytes_sent - before.bytes_sent,
+          .bytes_received = now.bytes_received - before.bytes_received,
+          .messages = now.messages - before.messages};
+}
+
+}  // namespace
+
+void ShareTimes(Exchange& exchange, const std::string& role, const TrainingPosition& at,
+                EpochCounter& trained, RunAccounts& accounts, RunOutputs& outputs) {
+  const ExchangeStats stats = exchange.stats();
+  RankTimes mine{.role = role, .node = HostName()};
+  mine.windows = accounts.windows.Take();
+  mine.traffic = Since(stats.traffic, accounts.handed_in.traffic);
+  mine.staleness = stats.protocol.Since(accounts.handed_in.protocol).staleness;
+  mine.epoch = trained.Take();
+  trained.BoundaryAt(at.samples_applied);
+  accounts.handed_in = stats;
+  std::vector<std::string> all;
+  exchange.AtBoundary([&](Transport& transport) {
+    mine.rank = transport.rank();
+    all = Gather(transport, ToBytes(mine));
+  });
+  for (const std::string& rank : all) outputs.RankDid(at.step, FromBytes<RankTimes>(rank));
+}
+
+}  // namespace dtrain

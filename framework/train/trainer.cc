@@ -1,0 +1,505 @@
+#include "framework/train/trainer.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "framework/checkpoint/checkpoint.h"
+#include "framework/comm/gather.h"
+#include "framework/core/log.h"
+#include "framework/core/time.h"
+#include "framework/data/batches.h"
+#include "framework/data/device_dataset.h"
+#include "framework/evaluate/run_evaluation.h"
+#include "framework/launch/status_record.h"
+#include "framework/launch/stop_signal.h"
+#include "framework/launch/world.h"
+#include "framework/nn/net.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/auto_strategy.h"
+#include "framework/train/best_weights.h"
+#include "framework/train/mean_state.h"
+#include "framework/train/plan_by_time.h"
+#include "framework/train/rank_state.h"
+#include "framework/train/run_accounts.h"
+#include "framework/train/run_inputs.h"
+#include "framework/train/run_outputs.h"
+#include "framework/train/run_position.h"
+#include "framework/train/schedule_watch.h"
+#include "framework/train/share_times.h"
+#include "framework/train/training_step.h"
+
+namespace dtrain {
+namespace {
+
+class Trainer {
+ public:
+  Trainer(const RunConfig& config, const TrainRequest& request, Transport& transport)
+      : config_(ResolveAutoStrategy(config, request, transport)),
+        request_(request),
+        transport_(transport),
+        placement_(PlacementOf(config)),
+        synchronous_(config.strategy->synchronous()),
+        learning_rate_(config.solver, static_cast<double>(config.epochs), placement_.workers),
+        outputs_(config_, transport.rank() == 0),
+        status_(StatusRecord::OfThisProcess(transport.rank())) {}
+
+  TrainResult Run();
+
+ private:
+  bool root() const { return transport_.rank() == 0; }
+  bool HasWorker() const { return placement_.IsWorker(transport_.rank()); }
+  int workers() const { return placement_.workers; }
+  // Device of the net; the CPU without one.
+  Device device() const { return net_ == nullptr ? Device{} : net_->device(); }
+
+  bool SetUp();
+  bool Agree(bool yes);
+  bool IsFinished(const StartPoint& start, const BoundarySchedule& rule);
+  void PrepareState(const RunInputs& inputs);
+  std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const BoundarySchedule& rule);
+  std::unique_ptr<Prefetcher> MakeBatches() const;
+  ExitCode Loop();
+  void TrainStep(const Batch& batch, Turn turn, Nanos waited);
+  void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
+  void Follow(const StepOutcome& outcome);
+  void ReadBoundary();
+  void Log();
+  std::optional<ExitCode> AtBoundary(const BoundaryState& state);
+  void LookAtSchedule(const BoundaryPoint& point);
+  bool Evaluate(bool run_ends);
+  bool MayEnd();
+  void MeanStatistics();
+  void Evaluate(Split split);
+  void SaveCheckpoint();
+  std::vector<std::string> SaveRankFiles(const TrainingPosition& position);
+  ExitCode Diverge();
+  void SaveRecord(const std::string& weights_sha256);
+  void SaveTimeline();
+  Summary Summarize(ExitCode code);
+
+  const TrainingPosition& now() const { return position_.now(); }
+  void Say(Doing doing) {
+    status_.Update(doing, now().step, ToSeconds(accounts_.compute));
+    outputs_.Does(doing, now());
+  }
+  MetricsPoint Here() const {
+    return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds(),
+            accounts_.clock.At(WallNow())};
+  }
+
+  RunConfig config_;  // the strategy is named once `auto` has been resolved
+  const TrainRequest& request_;
+  Transport& transport_;
+  const Placement placement_;
+  const bool synchronous_;
+  const LearningRate learning_rate_;
+  RunOutputs outputs_;
+  StatusRecord status_;
+
+  std::shared_ptr<const Dataset> dataset_;
+  std::unique_ptr<Graph> graph_;  // the model for this data set
+  std::unique_ptr<Sampler> sampler_;
+  ModelLayout layout_;  // layout of checkpoints; rank 0
+  ExecutionPlan plan_;
+  std::unique_ptr<Net> net_;
+  std::unique_ptr<Pacer> pacer_;
+  Buffer state_;       // batch-norm statistics of this rank's worker
+  Buffer mean_state_;  // their mean over all workers at the last boundary
+  std::unique_ptr<Exchange> exchange_;
+  std::optional<ScheduleWatch> schedule_;  // none unless the plan is made by times
+  RankCheckpoint world_;                   // this run's properties, for rank files
+  int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
+
+  RunPosition position_;
+  TrainingPosition boundary_;  // position at the last boundary
+  int64_t saved_samples_ = 0;  // position of the last checkpoint
+  RunAccounts accounts_;
+  EpochCounter trained_{synchronous_, placement_.workers};
+  Nanos timeline_origin_ = 0;
+};
+
+TrainResult Trainer::Run() {
+  try {
+    Say(Doing::kLoading);
+    if (!SetUp()) {
+      status_.End(static_cast<int>(ExitCode::kDone));
+      return {.finished_before = true};
+    }
+    const ExitCode code = Loop();
+    Say(Doing::kFinishing);
+    TrainResult result{code, Summarize(code)};
+    outputs_.Finish(result.summary);
+    status_.End(static_cast<int>(code));
+    return result;
+  } catch (const std::exception& exception) {
+    const Error error = AsError(exception);
+    status_.End(static_cast<int>(error.code()), error.what());
+    outputs_.Failed(transport_.rank(), now(), error);
+    throw;
+  }
+}
+
+// Returns false if the run was finished before; then nothing is written.
+bool Trainer::SetUp() {
+  RunInputs inputs = AgreeOnInputs(transport_, config_, request_, outputs_);
+  graph_ = std::move(inputs.graph);
+  layout_ = std::move(inputs.layout);
+  plan_ = std::move(inputs.plan);
+  sampler_ = std::move(inputs.sampler);
+  net_ = std::move(inputs.net);
+  // A run that accumulates gradients is short of memory, so whole batches are kept out of device memory.
+  dataset_ = OnDevice(std::move(inputs.dataset), config_.accumulate > 1 ? Device{} : device());
+  const BoundarySchedule rule =
+      BoundaryScheduleOf(config_, dataset_->size(Split::kTrain), inputs.start.step_offset);
+  position_ = RunPosition(rule, inputs.start.position);
+  boundary_ = now();
+  trained_.BoundaryAt(now().samples_applied);
+  saved_samples_ = inputs.start.SavedSamples();
+  next_batch_ =
+      inputs.worker ? inputs.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
+  PrepareState(inputs);
+  if (IsFinished(inputs.start, rule)) return false;
+  const std::optional<ModelProfile> profile = PlanBuckets(inputs.start, rule);
+  Say(Doing::kLoading);
+  world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
+  TryTogether(transport_, [&] {
+    outputs_.Open(*graph_, plan_, inputs.start, position_.last_step());
+    if (profile) outputs_.SaveProfile(*profile);
+  });
+  accounts_.seconds_before = outputs_.so_far().seconds;
+  // A run that ended early is not continued by a resume; it keeps its weights.
+  if (MayEnd()) {
+    outputs_.EndsEarly();
+    position_.EndHere();
+  }
+  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, position_.rule());
+  if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
+  spec.start = {.samples_applied = now().samples_applied,
+                .updates = now().updates,
+                .weights = inputs.start.weights,
+                .solver = &inputs.start.solver,
+                .ranks = &inputs.ranks,
+                .kept = &inputs.start.ranks.kept};
+  spec.statistics = outputs_.StudyGradients(next_batch_);
+  exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_, device());
+  return true;
+}
+
+// Returns rank 0's value of `yes` on all ranks.  Collective, at a boundary.
+bool Trainer::Agree(bool yes) {
+  std::string said;
+  const auto share = [&](Transport& transport) { said = Broadcast(transport, yes ? "yes" : "no"); };
+  exchange_ ? exchange_->AtBoundary(share) : share(transport_);
+  return said == "yes";
+}
+
+// Returns rank 0's answer, since only rank 0 reads the folder.
+bool Trainer::IsFinished(const StartPoint& start, const BoundarySchedule& rule) {
+  if (request_.resume == "none") return false;
+  bool finished = false;
+  TryTogether(transport_, [&] {
+    finished =
+        root() && start.in_own_folder &&
+        TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(), start.so_far, rule);
+  });
+  return Agree(finished);
+}
+
+void Trainer::PrepareState(const RunInputs& inputs) {
+  const StartPoint& start = inputs.start;
+  state_ = Buffer(device(), static_cast<size_t>(graph_->state().size()) * sizeof(float));
+  const std::vector<float>& own = inputs.worker ? inputs.worker->statistics : start.state;
+  CopyIn(state_.arena(), own.data(), graph_->state().size());
+  mean_state_ = Buffer(state_.bytes());
+  std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
+  if (!HasWorker()) return;
+  pacer_ = std::make_unique<Pacer>(
+      *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
+}
+
+// Decides the buckets, and measures the times for that unless they are known.  Returns the measurement on rank 0.
+std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start,
+                                                 const BoundarySchedule& rule) {
+  if (!plan_.buckets.empty() || !PlansByTime(config_)) return std::nullopt;
+  if (config_.profile == "measure") Say(Doing::kMeasuring);
+  Batch batch(dataset_->fields(), sampler_->MaxShare(workers()));
+  TrainingBatches(*dataset_, *sampler_, transport_.rank(), workers(), 0, 1)(0, batch);
+  return PlanByTime(
+      transport_, *graph_, rule,
+      {*net_, *pacer_, batch, start.weights, start.state, config_.accumulate, config_.seed},
+      config_, plan_);
+}
+
+std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
+  if (!HasWorker()) return nullptr;
+  const int rank = transport_.rank();
+  const uint64_t first = static_cast<uint64_t>(synchronous_ ? position_.first().step : next_batch_);
+  BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
+                                                      static_cast<uint64_t>(position_.last_step()),
+                                                      position_.rule().step_offset)
+                                    : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
+  return std::make_unique<Prefetcher>(*dataset_, sampler_->MaxShare(workers()), std::move(filler));
+}
+
+ExitCode Trainer::Loop() {
+  const std::unique_ptr<Prefetcher> batches = MakeBatches();
+  accounts_.step_seconds.reserve(
+      static_cast<size_t>(std::max<int64_t>(position_.last_step() - now().step, 0)));
+  const Batch* batch = batches ? batches->Next() : nullptr;
+  if (config_.timeline) exchange_->AtBoundary([](Transport& transport) { transport.Barrier(); });
+  timeline_origin_ = WallNow();
+  accounts_.clock.Start(timeline_origin_, outputs_.so_far().training_seconds);
+  Say(Doing::kTraining);
+  for (;;) {
+    const Nanos asked = WallNow();
+    Turn turn = exchange_->Begin(batch == nullptr ? 0 : batch->samples);
+    if (!turn.boundary) {
+      const Nanos begun = WallNow();
+      if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, begun);
+      TrainStep(*batch, std::move(turn), begun - asked);
+      batch = batches->Next();
+    } else if (const std::optional<ExitCode> end = AtBoundary(turn.state)) {
+      return *end;
+    } else {
+      exchange_->Leave();
+      Say(Doing::kTraining);
+      accounts_.clock.Continue(WallNow());
+    }
+  }
+}
+
+void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
+  const Nanos started = WallNow();
+  const StepResult result = ForwardBackward(
+      *net_, *exchange_, std::move(turn.weights), batch, state_.arena(), config_.seed, pacer_.get(),
+      config_.accumulate, schedule_ ? schedule_->ready() : nullptr);
+  const Nanos computed = WallNow();
+  StepReport report = ReportOf(result, batch);
+  report.stop = StopRequested();
+  report.compute = computed - started;
+  trained_.Add(position_.rule(), now().step, TrainedOn(result, batch));
+  const StepOutcome outcome = exchange_->End(report);
+  Account(batch.samples, waited, started, computed);
+  Follow(outcome);
+}
+
+void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos computed) {
+  const Nanos ended = WallNow();
+  if (RankTimeline* timeline = exchange_->timeline()) {
+    timeline->Computed(started, computed, samples);
+    timeline->Exposed(computed, ended);
+  }
+  accounts_.AddStep(samples, waited, started, computed, ended);
+}
+
+// Updates the position: by this step of all workers, or by the progress that rank 0 has received.
+void Trainer::Follow(const StepOutcome& outcome) {
+  if (synchronous_) position_.Add(outcome);
+  const bool moved = synchronous_ || position_.UpdateProgress(exchange_->progress());
+  Say(Doing::kTraining);
+  if (moved) Log();
+}
+
+void Trainer::Log() {
+  outputs_.Step({Here(), position_.loss(), learning_rate_.At(position_.EpochsBeforeLastBatch()),
+                 accounts_.SamplesPerSecond(position_.samples()), ToSeconds(accounts_.exposed),
+                 position_.RunEnds()});
+}
+
+// Adds the progress of asynchronous workers since their last report.  Logs it only if it is a whole batch or more; the
+// rest is in the line of another step.
+void Trainer::ReadBoundary() {
+  if (synchronous_) return;
+  const int64_t step = now().step;
+  if (position_.UpdateProgress(exchange_->progress()) && now().step > step) Log();
+}
+
+// Does what is due at a boundary.  Returns an exit code if the run is over.
+std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
+  accounts_.clock.Pause(WallNow());
+  ReadBoundary();
+  position_.MoveTo(state.samples_applied);
+  ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), now(), trained_, accounts_,
+             outputs_);
+  if (!state.finite) {
+    exchange_->Collect(false);
+    return Diverge();
+  }
+  BoundaryPoint point{boundary_, now(), position_.RunEnds(), state.stop};
+  LookAtSchedule(point);
+  bool save = CheckpointDue(config_, point, saved_samples_);
+  const bool evaluate = EvaluationDue(config_, point);
+  if (evaluate || save || state.stop || point.run_ends) {
+    exchange_->Collect(save);
+    MeanStatistics();
+  }
+  if (evaluate) point.run_ends = Evaluate(point.run_ends);
+  if (!save && CheckpointDue(config_, point, saved_samples_)) {
+    exchange_->Collect(true);
+    save = true;
+  }
+  if (save) SaveCheckpoint();
+  boundary_ = now();
+  if (point.run_ends) return ExitCode::kDone;
+  if (state.stop) return ExitCode::kStopped;
+  return std::nullopt;
+}
+
+// Checks the schedule.  Called before a checkpoint is saved, which contains the plan in force.
+void Trainer::LookAtSchedule(const BoundaryPoint& point) {
+  if (!schedule_) return;
+  const bool epoch_ends = now().samples_applied % position_.rule().epoch_samples == 0;
+  const bool replan = config_.replan && epoch_ends && !point.run_ends && !point.stopped;
+  if (schedule_->Look(*exchange_, now().step, replan)) outputs_.PlannedAnew(plan_);
+}
+
+// Evaluates the splits that are due.  Returns true if the run ends here, which may be before its last epoch.
+bool Trainer::Evaluate(bool run_ends) {
+  const std::vector<Split> splits = SplitsToEvaluate(*dataset_, run_ends);
+  for (const Split split : splits) Evaluate(split);
+  if (run_ends || !MayEnd()) return run_ends;
+  outputs_.EndsEarly();
+  for (const Split split : SplitsToEvaluate(*dataset_, true)) {
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) Evaluate(split);
+  }
+  return true;
+}
+
+// Returns rank 0's answer, since only rank 0 knows the evaluations from before a resume.
+bool Trainer::MayEnd() { return config_.stop.any() && Agree(outputs_.results().over()); }
+
+void Trainer::MeanStatistics() {
+  const auto count = static_cast<size_t>(graph_->state().size());
+  if (count == 0) return;
+  const std::vector<float> own = FloatsOf(state_.arena(), graph_->state().size());
+  exchange_->AtBoundary([&](Transport& transport) {
+    GatherMeanState(transport, own, StateWeights(*sampler_, workers()), {mean_state_.f32(), count});
+  });
+}
+
+void Trainer::Evaluate(Split split) {
+  // A run that is resumed at its end was evaluated there.
+  const bool begins = now().samples_applied == position_.first().samples_applied;
+  if (begins && Agree(outputs_.results().Has(split, now().samples_applied))) return;
+  const Nanos started = WallNow();
+  Say(Doing::kEvaluating);
+  const BestWeights best = WeightsToTest(config_, split, *exchange_, outputs_.BestFile(),
+                                         outputs_.results().best(), layout_);
+  SplitScores mine;
+  if (HasWorker()) {
+    const auto [weights, state] = best.Or(exchange_->weights().arena(), mean_state_.f32());
+    mine = ScoreSplit(*net_, *dataset_, split, weights, state, transport_.rank(), workers(),
+                      RunSearchOf(split));
+  }
+  Evaluation result;
+  exchange_->AtBoundary(
+      [&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
+  if (best.step >= 0) result.step = best.step;
+  const Nanos ended = WallNow();
+  if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
+  outputs_.Evaluated(Here(), split, result, ToSeconds(ended - started));
+  outputs_.KeepBest(split, now(), {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, {}});
+}
+
+void Trainer::SaveCheckpoint() {
+  const Nanos started = WallNow();
+  Say(Doing::kCheckpointing);
+  TrainingPosition position = now();
+  position.updates = exchange_->updates();
+  const std::vector<std::string> rank_files = SaveRankFiles(position);
+  outputs_.Save(Here(), position,
+                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, rank_files},
+                position_.rule().PausedForEpoch(boundary_.samples_applied, now().samples_applied));
+  saved_samples_ = now().samples_applied;
+  // The other ranks wait for rank 0 here and not in their next step, where a slow disk would look like a stall.
+  exchange_->AtBoundary([](Transport& transport) { Broadcast(transport, ""); });
+  if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
+}
+
+// Writes the rank files and returns their hashes on rank 0.  Writes none if the ranks have no state of their own.
+std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position) {
+  if (!KeepsRankState(config_)) return {};
+  RankCheckpoint file = world_;
+  file.rank = transport_.rank();
+  file.step = position.step;
+  file.samples_applied = position.samples_applied;
+  file.role = placement_.RoleOf(transport_.rank());
+  std::optional<WorkerState> worker;
+  if (HasWorker()) {
+    worker = {next_batch_ + accounts_.steps, FloatsOf(state_.arena(), graph_->state().size())};
+  }
+  return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file, worker);
+}
+
+// Reports where the first NaN or infinity is, in this rank's gradient or in the weights.
+ExitCode Trainer::Diverge() {
+  // Null on a rank without a worker, or before its first step.
+  const ConstArena gradients = HasWorker() ? exchange_->gradients() : Arena();
+  const auto where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
+  outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
+                                       where, position_.loss()));
+  return ExitCode::kDiverged;
+}
+
+// Saves the order of events on every rank, if the config asks for it.
+void Trainer::SaveRecord(const std::string& weights_sha256) {
+  if (!config_.record) return;
+  std::vector<std::string> logs;
+  exchange_->AtBoundary(
+      [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
+  outputs_.SaveRecord({.config_yaml = config_.effective_yaml,
+                       .model_yaml = config_.model_yaml,
+                       .plan = plan_,
+                       .first_step = position_.first().step,
+                       .weights = GivenWeights(config_, request_),
+                       .weights_sha256 = weights_sha256,
+                       .logs = std::move(logs),
+                       .node_of = config_.node_of});
+}
+
+void Trainer::SaveTimeline() {
+  RankTimeline* const timeline = exchange_->timeline();
+  if (timeline == nullptr) return;
+  const TimelineRank mine{transport_.rank(), placement_.RoleOf(transport_.rank()),
+                          timeline_origin_};
+  std::vector<std::string> ranks;
+  exchange_->AtBoundary(
+      [&](Transport& transport) { ranks = Gather(transport, timeline->Pack(mine)); });
+  outputs_.SaveTimeline(ranks);
+}
+
+Summary Trainer::Summarize(ExitCode code) {
+  Summary summary;
+  const RankReport mine = accounts_.Report(exchange_->stats());
+  exchange_->AtBoundary([&](Transport& transport) {
+    GatherReports(transport, mine, workers(), config_.batch, summary);
+  });
+  summary.weights_sha256 =
+      WeightsSha256(ModelLayoutOf(*graph_), exchange_->HostWeights(), mean_state_.f32());
+  SaveRecord(summary.weights_sha256);
+  SaveTimeline();
+  if (!root()) return summary;
+  if (placement_.replicated && summary.protocol)
+    summary.protocol->replica_spread = exchange_->spread();
+  NameIdleServers(summary);
+  DescribeRun(config_, *graph_, plan_, summary);
+  if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
+  DescribeEnd(code, summary);
+  position_.Describe(summary);
+  accounts_.Describe(position_.samples(), summary);
+  summary.train_loss = outputs_.logged_loss();
+  DescribeTraining(outputs_.so_far().epoch, *graph_, summary);
+  outputs_.results().Describe(position_.rule(), now().step, summary);
+  return summary;
+}
+
+}  // namespace
+
+TrainResult Train(const RunConfig& config, const TrainRequest& request, Transport& transport) {
+  return Trainer(config, request, transport).Run();
+}
+
+}  // namespace dtrain
