@@ -9,27 +9,29 @@ class ConvolutionReference : public LayerReference {
  public:
   // y[n,o,i,j] = b[o] + sum_{c,k,l} x[n,g*C/G+c,i*s-p+k*d,j*s-p+l*d] w[o,c,k,l], g = o/(O/G)
   void Forward(const Layer& layer, RefArgs& args) const override {
-    const auto& x = args.inputs[0].values;
-    const auto& w = args.params[0].values;
+    const double* const x = args.inputs[0].values.data();
+    const double* const w = args.params[0].values.data();
     auto& y = args.outputs[0];
+    double* const sums = y.values.data();
     for (int64_t at = 0, plane = y.shape.CountFrom(2); at < y.shape.count(); ++at) {
       y.values[at] = args.params.size() > 1 ? args.params[1].values[at / plane % y.shape[1]] : 0;
     }
     ForEachProduct(layer, args, [&](int64_t out, int64_t in, int64_t weight) {
-      y.values[out] += x[in] * w[weight];
+      sums[out] += x[in] * w[weight];
     });
   }
 
   // Every product y += x w of Forward gives dx += dy w and dw += dy x; db[o] = sum dy[:,o,:,:].
   void Backward(const Layer& layer, RefArgs& args) const override {
-    const auto& x = args.inputs[0].values;
-    const auto& w = args.params[0].values;
+    const double* const x = args.inputs[0].values.data();
+    const double* const w = args.params[0].values.data();
     const auto& dy = args.output_gradients[0];
-    auto& dx = args.input_gradients[0].values;
-    auto& dw = args.param_gradients[0].values;
+    const double* const gradients = dy.values.data();
+    double* const dx = args.input_gradients[0].values.data();
+    double* const dw = args.param_gradients[0].values.data();
     ForEachProduct(layer, args, [&](int64_t out, int64_t in, int64_t weight) {
-      dx[in] += dy.values[out] * w[weight];
-      dw[weight] += dy.values[out] * x[in];
+      dx[in] += gradients[out] * w[weight];
+      dw[weight] += gradients[out] * x[in];
     });
     if (args.params.size() < 2) return;
     for (int64_t at = 0, plane = dy.shape.CountFrom(2); at < dy.shape.count(); ++at) {
@@ -38,25 +40,32 @@ class ConvolutionReference : public LayerReference {
   }
 
  private:
-  // Calls product(index in y, index in x, index in w) for each multiply-add.
+  // Calls product(index in y, index in x, index in w) for each multiply-add, pixel by pixel of a map for each weight.
   template <class Product>
   static void ForEachProduct(const Layer& layer, const RefArgs& args, const Product& product) {
     const auto& conv = static_cast<const Convolution&>(layer);
     const Shape& x = args.inputs[0].shape;
     const Shape& y = args.outputs[0].shape;
-    const HeightWidth &k = conv.kernel(), &dilation = conv.dilation();
+    const HeightWidth &k = conv.kernel(), &dilation = conv.dilation(), &stride = conv.stride();
     const int64_t channels = x[1] / conv.groups(), outputs = y[1] / conv.groups();
     const int64_t taps = channels * k.area();
-    for (int64_t out = 0; out < y.count(); ++out) {
-      const int64_t n = out / y.CountFrom(1), o = out / y.CountFrom(2) % y[1];
-      const int64_t top = out / y[3] % y[2] * conv.stride().height - conv.pad().height;
-      const int64_t left = out % y[3] * conv.stride().width - conv.pad().width;
+    const int64_t in_height = x[2], in_width = x[3], out_height = y[2], out_width = y[3];
+    for (int64_t map = 0; map < y[0] * y[1]; ++map) {
+      const int64_t n = map / y[1], o = map % y[1];
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int64_t c = o / outputs * channels + tap / k.area();
-        const int64_t row = top + tap / k.width % k.height * dilation.height;
-        const int64_t column = left + tap % k.width * dilation.width;
-        if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
-        product(out, ((n * x[1] + c) * x[2] + row) * x[3] + column, o * taps + tap);
+        const int64_t top = tap / k.width % k.height * dilation.height - conv.pad().height;
+        const int64_t left = tap % k.width * dilation.width - conv.pad().width;
+        for (int64_t i = 0; i < out_height; ++i) {
+          const int64_t row = top + i * stride.height;
+          if (row < 0 || row >= in_height) continue;
+          const int64_t in = ((n * x[1] + c) * in_height + row) * in_width;
+          for (int64_t j = 0; j < out_width; ++j) {
+            const int64_t column = left + j * stride.width;
+            if (column < 0 || column >= in_width) continue;
+            product((map * out_height + i) * out_width + j, in + column, o * taps + tap);
+          }
+        }
       }
     }
   }

@@ -246,7 +246,10 @@ class ShippedModel : public testing::TestWithParam<std::string> {
 
   ShippedModel()
       : graph_(Graph::FromFile((ConfigsFolder() / "models" / (GetParam() + ".yaml")).string(),
-                               InputsOf(GetParam()))) {}
+                               InputsOf(GetParam()))),
+        initial_(static_cast<size_t>(graph_.weights().size())) {
+    graph_.InitializeWeights(7, initial_.data());
+  }
 
   static std::vector<FieldSpec> InputsOf(const std::string& model) {
     if (model.starts_with("seq2seq")) return {};  // the model says
@@ -254,8 +257,7 @@ class ShippedModel : public testing::TestWithParam<std::string> {
   }
 
   Outcome Run(const Device& device, const std::map<std::string, std::string>& kernels) const {
-    std::vector<float> weights(static_cast<size_t>(graph_.weights().size()));
-    graph_.InitializeWeights(7, weights.data());
+    std::vector<float> weights = initial_;
     Net net(graph_, device, kernels);
     Outcome outcome;
     outcome.gradients.resize(weights.size());
@@ -277,6 +279,7 @@ class ShippedModel : public testing::TestWithParam<std::string> {
   }
 
   const Graph graph_;
+  std::vector<float> initial_;  // weights
 };
 
 // ModelInputs norm of two samples is steep, so the CPU's own kernels differ by more than rounding: by how

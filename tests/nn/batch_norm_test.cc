@@ -26,7 +26,7 @@ TEST(BatchNorm, ThreadsChangeNoBit) {
   for (const char* keys : {"{}", "{sync: true}"}) {
     for (const Shape& shape : {Shape{6, 37, 9, 7}, Shape{301, 19}}) {
       const CaseSetup setup("batch_norm", {"threads", keys, {shape}, 0, false, 8});
-      const RefArgs args = setup.Forward(Mode::kTrain);
+      const RefArgs args = setup.Draw(Mode::kTrain);
       for (const KernelVariant& variant : VariantsOf("batch_norm", setup, Mode::kTrain)) {
         if (variant.device.threads == 1) ExpectSameBits(setup, variant, args);
       }

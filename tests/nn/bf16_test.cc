@@ -166,7 +166,7 @@ TEST_P(Bf16Kernels, ThreadsChangeNoBit) {
   for (const LayerCase& layer_case : cases) {
     SCOPED_TRACE(layer_case.name);
     const CaseSetup setup("convolution", layer_case);
-    const RefArgs args = setup.Forward(Mode::kTrain);
+    const RefArgs args = setup.Draw(Mode::kTrain);
     KernelVariant amx = VariantOf(setup);
     const KernelResult one = RunKernel(setup, amx, args);
     for (const int threads : {2, 3, 5}) {
@@ -187,7 +187,7 @@ TEST_P(Bf16Kernels, RoundingBeforehandChangesNoProduct) {
   for (const LayerCase& layer_case : cases) {
     SCOPED_TRACE(layer_case.name);
     const CaseSetup setup("convolution", layer_case);
-    const RefArgs args = setup.Forward(Mode::kTrain);
+    const RefArgs args = setup.Draw(Mode::kTrain);
     const KernelVariant amx = VariantOf(setup);
     const KernelResult raw = RunKernel(setup, amx, args);
     const KernelResult rounded = RunKernel(setup, amx, setup.RoundedToBf16(args));
@@ -203,7 +203,7 @@ TEST(Bf16Hardware, HasTheBitsOfTheEmulation) {
   int compared = 0;
   for (const LayerCase& layer_case : LayerCaseRegistry::Get("cases", "convolution").cases) {
     const CaseSetup setup("convolution", layer_case);
-    const RefArgs args = setup.Forward(Mode::kTrain);
+    const RefArgs args = setup.Draw(Mode::kTrain);
     std::map<std::string, KernelResult> results;
     for (const KernelVariant& variant : VariantsOf("convolution", setup, Mode::kTrain)) {
       if (variant.device.precision != Precision::kBf16 || variant.fused_relu) continue;

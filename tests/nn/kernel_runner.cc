@@ -23,9 +23,16 @@ struct Cell {
         tensor{buffer.data(), shape, dtype, format} {
     Poison();
   }
-  void Poison() { Set(std::vector<char>(buffer.bytes(), kPoison).data()); }
+  void Poison() { Poison(device, buffer); }
   void Set(const void* values) { CopyIn(device, buffer, values); }
 
+  static void Poison(const Device& device, const Buffer& buffer) {
+    if (device.queue == nullptr) {
+      if (buffer.bytes() > 0) std::memset(buffer.data(), kPoison, buffer.bytes());
+    } else {
+      CopyIn(device, buffer, std::vector<char>(buffer.bytes(), kPoison).data());
+    }
+  }
   static void CopyIn(const Device& device, const Buffer& to, const void* from) {
     if (to.bytes() == 0) return;
     if (device.queue == nullptr) {
@@ -43,7 +50,7 @@ Cell Fill(const Device& device, const RefTensor& from, Format format, int64_t fi
   const Shape shape = from.shape.WithBatch(rows);
   const double* values = from.values.data() + first * from.shape.CountFrom(1);
   Cell plain(Device{}, shape, Format::kPlain, labels ? DType::kI32 : DType::kF32);
-  for (int64_t i = 0; i < shape.count(); ++i) {
+  for (int64_t i = 0, count = shape.count(); i < count; ++i) {
     if (labels) plain.tensor.i32()[i] = static_cast<int32_t>(values[i]);
     if (!labels) plain.tensor.f32()[i] = static_cast<float>(values[i]);
   }
@@ -147,9 +154,7 @@ class Runner {
 
   bool HasBackward() const { return setup_.HasBackward(variant_.mode); }
 
-  void Poison(const Buffer& buffer) const {
-    Cell::CopyIn(variant_.device, buffer, std::vector<char>(buffer.bytes(), kPoison).data());
-  }
+  void Poison(const Buffer& buffer) const { Cell::Poison(variant_.device, buffer); }
 
   KernelArgs CommonArgs() {
     KernelArgs args;

@@ -100,7 +100,7 @@ CaseSetup::CaseSetup(const std::string& type, const LayerCase& layer_case, int64
   outputs_ = layer_->InferShapes(inputs_);
 }
 
-RefArgs CaseSetup::Forward(Mode mode) const {
+RefArgs CaseSetup::Draw(Mode mode) const {
   RefArgs args;
   args.mode = mode;
   args.seed = kSeed;
@@ -131,6 +131,11 @@ RefArgs CaseSetup::Forward(Mode mode) const {
   args.next_state = args.state;
   args.outputs = Zeros(outputs_);
   for (const Shape& shape : outputs_) args.output_gradients.push_back(Distinct(shape, ++stream));
+  return args;
+}
+
+RefArgs CaseSetup::Forward(Mode mode) const {
+  RefArgs args = Draw(mode);
   reference_->Forward(*layer_, args);
   return args;
 }

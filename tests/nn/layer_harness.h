@@ -31,8 +31,10 @@ class CaseSetup {
     return mode == Mode::kTrain ? layer_->role() != LayerRole::kMetric : HasState();
   }
 
-  // Random inputs, parameters and output gradients (all exact in fp32), outputs computed, gradients
-  // zero.  Inputs are distinct and far from 0, so that no kink is near.
+  // Random inputs, parameters and output gradients (all exact in fp32), outputs and gradients zero.  Inputs are
+  // distinct and far from 0, so that no kink is near.
+  RefArgs Draw(Mode mode) const;
+  // The same with the outputs computed, which takes long.
   RefArgs Forward(Mode mode) const;
   // The gradients, filled; `fused_relu` puts a ReLU behind the layer: args then hold its outputs.  Where an
   // output is below `near_zero`, so that rounding may decide on its side, no gradient flows, on either side.

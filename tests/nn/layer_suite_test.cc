@@ -239,7 +239,7 @@ TEST_P(LayerKernels, KernelsMatchReference) {
 TEST_P(LayerKernels, EvaluationKeepsTheState) {
   const CaseSetup setup(type(), layer_case());
   if (!setup.HasState()) return;
-  const RefArgs args = setup.Forward(Mode::kEvaluate);
+  const RefArgs args = setup.Draw(Mode::kEvaluate);
   for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {
     SCOPED_TRACE(variant.ToString());
     const KernelResult got = RunKernel(setup, variant, args);
@@ -252,7 +252,7 @@ TEST_P(LayerKernels, EvaluationKeepsTheState) {
 
 TEST_P(LayerSuite, InPlaceChangesNothing) {
   const CaseSetup setup(type(), layer_case());
-  const RefArgs args = setup.Forward(Mode::kTrain);
+  const RefArgs args = setup.Draw(Mode::kTrain);
   for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
     for (const KernelVariant& variant : VariantsOf(type(), setup, mode)) {
       if (!CanRunInPlace(setup, variant)) continue;
@@ -297,7 +297,7 @@ constexpr int64_t kWholeBatch = 64;
 
 TEST_P(LayerBatches, SamplesDoNotDependOnTheirBatch) {
   const CaseSetup setup(type(), layer_case(), kWholeBatch);
-  const RefArgs args = setup.Forward(Mode::kEvaluate);
+  const RefArgs args = setup.Draw(Mode::kEvaluate);
   for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {
     if (variant.device.threads > 1) continue;  // both counts are run below
     SCOPED_TRACE(variant.ToString());

@@ -2,6 +2,9 @@
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/cuda/standin/stream.h"
 
 struct cublasContext {
@@ -38,13 +41,38 @@ struct Product {
   int ldc;
 };
 
+double ValueOf(float value) { return value; }
+double ValueOf(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+// sum_i row[i] column[i], as four sums.
+template <class T>
+double Dot(const T* row, const std::vector<double>& column) {
+  double sums[4] = {};
+  const size_t whole = column.size() / 4 * 4;
+  for (size_t i = 0; i < whole; i += 4) {
+    for (size_t j = 0; j < 4; ++j) sums[j] += ValueOf(row[i + j]) * column[i + j];
+  }
+  for (size_t i = whole; i < column.size(); ++i) sums[0] += ValueOf(row[i]) * column[i];
+  return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+// Reads `a` as it lies: a column of it times a number, or a row of it times a column.
+template <class T>
 void Multiply(const Product& p) {
-  for (int64_t column = 0; column < p.n; ++column) {
-    for (int64_t row = 0; row < p.m; ++row) {
-      double sum = 0;
-      for (int64_t i = 0; i < p.k; ++i) sum += p.a.At(row, i) * p.b.At(i, column);
-      float& c = p.c[column * p.ldc + row];
-      c = p.alpha * static_cast<float>(sum) + (p.beta == 0 ? 0 : p.beta * c);
+  const auto* const a = static_cast<const T*>(p.a.data);
+  std::vector<double> column(static_cast<size_t>(p.k)), sums(static_cast<size_t>(p.m));
+  for (int64_t n = 0; n < p.n; ++n) {
+    for (int64_t i = 0; i < p.k; ++i) column[i] = p.b.At(i, n);
+    std::fill(sums.begin(), sums.end(), 0);
+    for (int64_t i = 0; p.a.op == CUBLAS_OP_N && i < p.k; ++i) {
+      const T* const factors = a + i * p.a.leading;
+      const double b = column[i];
+      for (int64_t m = 0; m < p.m; ++m) sums[m] += ValueOf(factors[m]) * b;
+    }
+    for (int64_t m = 0; m < p.m; ++m) {
+      if (p.a.op != CUBLAS_OP_N) sums[m] = Dot(a + m * p.a.leading, column);
+      float& c = p.c[n * p.ldc + m];
+      c = p.alpha * static_cast<float>(sums[m]) + (p.beta == 0 ? 0 : p.beta * c);
     }
   }
 }
@@ -116,7 +144,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
       product.a = first.a.Behind(i * stride_a);
       product.b = first.b.Behind(i * stride_b);
       product.c += i * stride_c;
-      Multiply(product);
+      (type_a == CUDA_R_16BF ? Multiply<__nv_bfloat16> : Multiply<float>)(product);
     }
   });
   return CUBLAS_STATUS_SUCCESS;
