@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what dtrain needs to build and run on Debian 12, with --with-tests what its tests need, and with --with-clang
-# also clang 16 with its tools, which the longer checks need (tests/fuzz/run.sh, tests/coverage.sh, tests/clang_tidy.sh).
-# As root or with sudo, which may ask for a password on a terminal; without either it says what is missing and ends with
-# status 1.
+# Installs the packages that dtrain needs to build and run on Debian 12; with --with-tests also those of its tests, and
+# with --with-clang also clang 16 and its tools for the longer checks (tests/fuzz/run.sh, tests/coverage.sh,
+# tests/clang_tidy.sh).  It runs as root or with sudo, which may ask for a password on a terminal; without either it
+# prints what is missing and ends with status 1.
 set -eu
 
 packages="g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libyaml-cpp-dev libcli11-dev
@@ -33,7 +33,7 @@ done
 may_sudo() {
   command -v sudo >/dev/null 2>&1 || return 1
   sudo -n true 2>/dev/null && return 0
-  [ -t 0 ] && sudo -v  # nobody can type a password elsewhere
+  [ -t 0 ] && sudo -v  # a password can be typed only on a terminal
 }
 
 if [ "$(id -u)" = 0 ]; then
@@ -46,7 +46,7 @@ else
   exit 1
 fi
 echo "Installing:$missing" >&2
-# Through env, since sudo drops the caller's variables.
+# Uses env, since sudo drops the caller's variables.
 apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get"
 # shellcheck disable=SC2086  # the lists are meant to be split into words
 {

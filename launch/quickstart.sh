@@ -1,13 +1,13 @@
 #!/bin/sh
-# From a fresh clone to a trained model: installs what is missing, builds dtrain, trains LeNet-5 with
-# two workers on the generated `digits` images, and says how well it does and where the results are.
+# Trains a first model in a fresh clone: installs missing packages, builds dtrain, trains LeNet-5 with two
+# workers on the generated `digits` images, and prints its accuracy and the folder of the results.
 #
-#   launch/quickstart.sh [--set key=value]...      further arguments go to `dtrain train`
+#   launch/quickstart.sh [--set key=value]...      further arguments are passed to `dtrain train`
 set -eu
 cd "$(dirname "$0")/.."
 
 launch/install-packages.sh
-# The CUDA module takes nvcc a minute or two; `cmake --preset release -DDTRAIN_CUDA=AUTO` adds it later.
+# Without the CUDA module, which takes nvcc a minute or two; `cmake --preset release -DDTRAIN_CUDA=AUTO` adds it.
 cuda=OFF
 [ ! -e /dev/nvidiactl ] || cuda=AUTO
 cmake --preset release -DDTRAIN_TESTS=OFF -DDTRAIN_CUDA=$cuda

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Makes one archive that brings dtrain to a machine on which nothing can be installed: program, CUDA module,
-# tests for a GPU, configs, and the shared libraries with Open MPI's plugins.  It lies anywhere and needs
-# glibc as new as that of the machine that built it; CUDA's libraries are that machine's or PyTorch's.
+# Makes one archive with dtrain for a machine on which nothing can be installed: program, CUDA module,
+# tests for a GPU, configs, and the shared libraries with Open MPI's plugins.  It can be unpacked anywhere and needs
+# a glibc at least as new as that of the build machine; CUDA's libraries are the target machine's or PyTorch's.
 #
 #   tools/bundle.sh [--build FOLDER] [ARCHIVE]     build/release; FOLDER/dtrain-VERSION-REVISION.tar.xz
 #
 # An ARCHIVE that ends in .tar is not compressed.
 #
-# Needs a C compiler, patchelf and xz.  Libraries of fast networks (UCX, libfabric, PSM, verbs) are not in it: they belong
-# to the machine's NICs and drivers, and Open MPI leaves out a plugin whose library is missing.
+# Needs a C compiler, patchelf and xz.  Libraries of fast networks (UCX, libfabric, PSM, verbs) are not included:
+# they belong to the machine's NICs and drivers, and Open MPI ignores a plugin whose library is missing.
 set -euo pipefail
 
 most_bytes=30000000
@@ -34,7 +34,7 @@ trap 'rm -rf "$stage"' EXIT
 bundle=$stage/$name
 mkdir -p "$bundle"/{bin,lib,libexec,etc,share,tests,tools/bench}
 
-# What Open MPI says of itself, below its prefix.
+# Prints a path that Open MPI reports, relative to its prefix.
 mpi_path() {
   ompi_info --path "$1" --parsable | sed 's/^path:[^:]*://'
 }
@@ -61,9 +61,9 @@ for program in mpirun orted; do
 bundle=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd) || exit 1
 export OPAL_PREFIX="$bundle" OPAL_SYSCONFDIR="$bundle/etc"
 export PMIX_PKGLIBDIR="$bundle/lib/pmix" PMIX_PKGDATADIR="$bundle/share/pmix"
-export PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"  # by which Open MPI looks for ssh
-export HWLOC_HIDE_ERRORS="${HWLOC_HIDE_ERRORS:-2}"  # it complains where /sys is not mounted
-# Without ssh it would not start ranks on this machine either; no other one can be reached then.
+export PATH="${PATH:-/usr/local/bin:/usr/bin:/bin}"  # Open MPI looks for ssh in it
+export HWLOC_HIDE_ERRORS="${HWLOC_HIDE_ERRORS:-2}"  # no warning if /sys is not mounted
+# Without ssh it would not start ranks on this machine either; other machines cannot be reached then.
 command -v ssh >/dev/null || command -v rsh >/dev/null ||
   export OMPI_MCA_plm_rsh_agent="${OMPI_MCA_plm_rsh_agent:-false}"
 exec "$bundle/libexec/$(basename "$0")" "$@"
@@ -73,7 +73,7 @@ done
 
 plugins=$(below_prefix pkglibdir)
 mkdir -p "$bundle/$plugins" "$bundle/$(below_prefix pkgdatadir)"
-# Those of OpenSHMEM and of performance tools serve nothing here.
+# Plugins of OpenSHMEM and of performance tools are not used.
 find "$(mpi_path pkglibdir)" -name 'mca_*.so' ! -name '*oshmem*' ! -name 'mca_s[pcs]*ml*' ! -name 'mca_scoll_*' \
   ! -name 'mca_sshmem_*' ! -name 'mca_memheap_*' ! -name 'mca_atomic_*' ! -name '*monitoring*' \
   -exec cp {} "$bundle/$plugins/" ';'
@@ -90,7 +90,7 @@ cp "$source/tests/gpu.sh" "$bundle/tests/"
 cp "$source"/tools/bench/{compare_pytorch,torch_step,torch_seq2seq,torch_topk}.py "$bundle/tools/bench/"
 cp "$source/README.md" "$source/LICENSE" "$bundle/"
 
-# The libraries of the files given, as paths: not glibc's, CUDA's and those of fast networks.
+# Prints the paths of the libraries that the given files need, without those of glibc, CUDA and fast networks.
 libraries_of() {
   local file
   for file in "$@"; do
@@ -107,7 +107,7 @@ for library in "${libraries[@]}"; do
   package=$(dpkg-query -S "$(readlink -f "$library")" 2>/dev/null || dpkg-query -S "$library" 2>/dev/null || true)
   [ -z "$package" ] || packages+=("${package%%:*}")
 done
-# Of an Open MPI built by hand, PMIx lies in libopen-pal.
+# In an Open MPI built by hand, libopen-pal contains PMIx.
 for library in "${libraries[@]}"; do
   case $library in
     */libpmix.so.*)
@@ -117,7 +117,7 @@ for library in "${libraries[@]}"; do
       ;;
   esac
 done
-# 31 MB of tables that only libarchive's reader of .xar would ask for: without them, as in ICU's own stubdata.
+# Replaces 31 MB of tables, which only libarchive's reader of .xar uses, by an empty one, as ICU's stubdata does.
 for library in "$bundle"/lib/libicudata.so.*; do
   [ -e "$library" ] || continue
   echo "const char icudt${library##*.so.}_dat[64] = {0};" |
@@ -128,7 +128,7 @@ for package in $(printf '%s\n' "${packages[@]}" | sort -u); do
   cp -L "/usr/share/doc/$package/copyright" "$bundle/share/licenses/$package" 2>/dev/null || true
 done
 
-# A DT_RPATH stands before LD_LIBRARY_PATH: modules of a cluster must not bring another Open MPI.
+# A DT_RPATH takes precedence over LD_LIBRARY_PATH: environment modules of a cluster must not load another Open MPI.
 while IFS= read -r -d '' file; do
   strip --strip-unneeded "$file"
   # shellcheck disable=SC2016  # the loader replaces $ORIGIN

@@ -43,8 +43,8 @@ template <class Registry>
 std::vector<Listed> Configured() {
   std::vector<Listed> all;
   for (const auto& [name, entry] : Registry::All()) {
-    all.push_back(
-        {name, entry.help, KeysOf([&](config::Reader& r) { entry.make()->Configure(r); })});
+    all.push_back({name, entry.help,
+                   KeysOf([&entry = entry](config::Reader& r) { entry.make()->Configure(r); })});
   }
   return all;
 }
@@ -83,11 +83,12 @@ std::vector<Listed> Compressors() {
 std::vector<Listed> Solvers() {
   std::vector<Listed> all;
   for (const auto& [name, entry] : SolverRegistry::All()) {
-    all.push_back({name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
+    all.push_back(
+        {name, entry.help, KeysOf([&entry = entry](config::Reader& r) { entry.read(r); })});
   }
   for (const auto& [name, entry] : ScheduleRegistry::All()) {
-    all.push_back(
-        {"schedule " + name, entry.help, KeysOf([&](config::Reader& r) { entry.read(r); })});
+    all.push_back({"schedule " + name, entry.help,
+                   KeysOf([&entry = entry](config::Reader& r) { entry.read(r); })});
   }
   return all;
 }

@@ -37,7 +37,7 @@ struct NodeWindowOptions {
   int blobs_max = 32;    // Blobs of that size that the segment has addresses for
 };
 
-class NodeWindow : public BlobSource, public BlobOwner {
+class NodeWindow final : public BlobSource, public BlobOwner {
  public:
   // Makes the window of this rank and opens those of the ranks on its node with which it shares
   // memory.  It is a collective call; `nodes` has the node of each rank.  Returns null if there are

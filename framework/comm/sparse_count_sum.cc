@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-CountSum::CountSum(SparseLink& link) : link_(&link), messages_(link) {
+CountSum::CountSum(SparseLink& link) : messages_(link) {
   const int paired = PowerOfTwoWithin(link.size());
   const Rank rank = link.rank();
   if (rank >= paired) {

@@ -31,7 +31,6 @@ class CountSum {
   void Post();
   void Take();
 
-  SparseLink* link_;
   SparseMessages messages_;
   std::vector<Round> rounds_;
   std::vector<int64_t>* numbers_ = nullptr;

@@ -188,7 +188,8 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
 }
 
 // Sets the arguments of a call that differ from step to step.
-void Net::Bind(const Program& program, Op& op, const DeviceInputs& device_inputs, KernelArgs& args) const {
+void Net::Bind(const Program& program, Op& op, const DeviceInputs& device_inputs,
+               KernelArgs& args) const {
   args.scratch = scratch_.data();
   args.seed = device_inputs.input.seed;
   args.step = device_inputs.input.step;
@@ -196,7 +197,8 @@ void Net::Bind(const Program& program, Op& op, const DeviceInputs& device_inputs
   args.worker_sums = device_inputs.input.worker_sums;
   BindInputs(program, op, device_inputs.input);
   if (op.layer == nullptr) return;
-  BindParams(op.params, graph_.weights(), op.layer->first_param, const_cast<float*>(device_inputs.weights));
+  BindParams(op.params, graph_.weights(), op.layer->first_param,
+             const_cast<float*>(device_inputs.weights));
   BindParams(op.state, graph_.state(), op.layer->first_state, device_inputs.state);
 }
 
@@ -317,9 +319,10 @@ std::span<const double> Net::ReadSums(const Program& program) {
 }
 
 // Copies the caller's memory to where the kernels can access it, if necessary.
-Net::DeviceInputs Net::Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again) {
+Net::DeviceInputs Net::Bring(ConstArena weights, ConstArena state, const NetInput& input,
+                             bool again) {
   DeviceInputs device_inputs = {copies_.Weights(weights, graph_.weights().size(), again).data,
-               copies_.State(state, graph_.state().size(), again).data, input};
+                                copies_.State(state, graph_.state().size(), again).data, input};
   if (!input.on_device) device_inputs.input.fields = copies_.Fields(input.fields);
   return device_inputs;
 }

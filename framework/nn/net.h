@@ -137,8 +137,10 @@ class Net {
     float* state;
     NetInput input;
   };
-  DeviceInputs Bring(ConstArena weights, ConstArena state, const NetInput& input, bool again = false);
-  void Bind(const Program& program, Op& op, const DeviceInputs& device_inputs, KernelArgs& args) const;
+  DeviceInputs Bring(ConstArena weights, ConstArena state, const NetInput& input,
+                     bool again = false);
+  void Bind(const Program& program, Op& op, const DeviceInputs& device_inputs,
+            KernelArgs& args) const;
   static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
   void RunForward(Program& program, const DeviceInputs& device_inputs, KernelArgs& args);

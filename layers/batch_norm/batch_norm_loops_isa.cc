@@ -26,7 +26,6 @@ DTRAIN_INLINE Wide Widen(Vec v) {
   return {VecDouble{v[0], v[1]}, VecDouble{v[2], v[3]}};
 #endif
 }
-DTRAIN_INLINE double Widen(float v) { return v; }
 DTRAIN_INLINE Wide LoadWide(const double* p) {
   return {*reinterpret_cast<const UnalignedVecDouble*>(p),
           *reinterpret_cast<const UnalignedVecDouble*>(p + kDoubles)};

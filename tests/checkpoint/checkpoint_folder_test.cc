@@ -215,7 +215,7 @@ TEST_F(CheckpointFolderTest, AnUnwritableFolderIsNamed) {
   EXPECT_THROW(Save(10), CheckpointError);
 }
 
-// A checkpoint is published at the end by renaming its file. A non-empty folder with that name
+// A checkpoint is published at the end by renaming its file.  A non-empty folder with that name
 // makes only the rename fail.
 TEST_F(CheckpointFolderTest, LatestNamesTheOlderFileWhenACheckpointFailsAtItsEnd) {
   Save(10);

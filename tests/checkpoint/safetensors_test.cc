@@ -1,5 +1,5 @@
-// What is written is read back, byte for byte as the format says. Whatever the format forbids is an
-// error with the path and the position.
+// What is written is read back, byte for byte as the format says.  Whatever the format forbids is
+// an error with the path and the position.
 #include "framework/checkpoint/safetensors.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Converts weights between the formats and loads them into a model. The values are equal to the
+// Converts weights between the formats and loads them into a model.  The values are equal to the
 // bit, or an error names every difference.
 #include "framework/checkpoint/weights_file.h"
 

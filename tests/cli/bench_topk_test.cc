@@ -1,4 +1,4 @@
-// `dtrain bench topk`: a JSON line for each compressor and size.  What it measures is nobody's test.
+// Tests `dtrain bench topk`: a JSON line for each compressor and size.  Measured times are not checked.
 #include "framework/bench/selection/bench_topk.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(BenchTopk, ErrorsComeBeforeAnyMeasurement) {
   EXPECT_THAT(error_of("none"), ::testing::HasSubstr("without a compressor"));
 }
 
-// The xor of all bits, whatever the width of a register.
+// Returns the xor of all bits, for any width of a register.
 TEST(BenchTopk, APlainReadReadsEveryValue) {
   for (int64_t n = 0; n < 200; ++n) {
     std::vector<float> values(static_cast<size_t>(n), 1.0f);

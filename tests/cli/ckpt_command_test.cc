@@ -1,4 +1,4 @@
-// `dtrain ckpt info|verify|diff`, in this process: what it prints, and its exit codes.
+// Tests the output and exit codes of `dtrain ckpt info|verify|diff`, in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class CkptCommand : public ::testing::Test {
     return (folder_ / name).string();
   }
 
-  // A step of two ranks, the second one's residual and clock as given.
+  // Saves a step of two ranks, with the second one's residual and clock as given.
   std::string SaveWithRanks(const std::string& name, float residual, int64_t clock = 7) {
     fs::create_directories((folder_ / name).parent_path());
     sample_.info.rank_files.clear();
@@ -49,7 +49,7 @@ class CkptCommand : public ::testing::Test {
       file.role = "worker " + std::to_string(rank);
       if (rank == 1) file.holds = "worker 1 has 3 gradients not pulled yet";
       std::vector<float> values(78, 1);
-      if (rank == 1) values[77] = residual;  // the last of conv1.weight
+      if (rank == 1) values[77] = residual;  // the last element of conv1.weight
       file.exchange.fields = {
           {file.role, "clock", StateField::Kind::kInt, {rank == 1 ? clock : 7}, {}},
           {file.role, "residual", StateField::Kind::kFloats, {}, values}};
@@ -85,7 +85,7 @@ TEST_F(CkptCommand, InfoSaysWhereWeightsComeFrom) {
   EXPECT_EQ(info["solver"], "sgd");
   EXPECT_EQ(info["seed"], 0xffffffffffffffff);
   EXPECT_FALSE(info.contains("tensors"));
-  // In name order: bn1.*, conv1.weight, ip1.bias, ip1.weight, scale.
+  // The tensors in name order: bn1.*, conv1.weight, ip1.bias, ip1.weight, scale.
   std::string bytes;
   const auto add = [&](const std::vector<float>& arena, int64_t begin, int64_t count) {
     bytes.append(reinterpret_cast<const char*>(arena.data() + begin), 4 * count);
@@ -133,7 +133,7 @@ TEST_F(CkptCommand, InfoListsWhatEachRankHas) {
   EXPECT_EQ(ranks[1]["role"], "worker 1");
   EXPECT_EQ(ranks[1]["steps"], 5);
   EXPECT_EQ(ranks[1]["vectors"], (json{{"worker 1: residual", 78}}));
-  // By the name of one of its files it is the same step.
+  // The name of any of its files selects the same step.
   EXPECT_EQ(Ckpt({"info", (folder_ / "step-00000010.rank-1.h5").string()}).out, text.out);
 }
 
@@ -215,7 +215,7 @@ TEST_F(CkptCommand, VerifyCountsWhatIsNoNumber) {
   EXPECT_THAT(solver.out, HasSubstr("s.h5: 1 of its solver's numbers are NaN or infinite\n"));
 }
 
-// In a file without a seal nothing but reading them shows it.
+// In a file without a seal only reading the vectors shows the damage.
 TEST_F(CkptCommand, VerifyReadsTheSolversVectors) {
   std::string bytes = Slurp(DTRAIN_SOURCE_DIR "/tests/checkpoint/without_seal.h5");
   const std::string of_ip1(reinterpret_cast<const char*>(sample_.momentum.data() + 3), 24 * 4);
@@ -241,13 +241,13 @@ TEST_F(CkptCommand, VerifyTakesEveryCheckpointOfARun) {
   EXPECT_EQ(Ckpt({"verify", (folder_ / "empty").string()}).code, 6);
 }
 
-// Of a run that keeps its best weights both are what somebody takes.
+// A run that keeps its best weights has two files that a user may take, and both are checked.
 TEST_F(CkptCommand, TheBestWeightsOfARunAreSeenToo) {
   const std::string run = (folder_ / "run").string();
   const std::string last = Save("run/checkpoints/step-00000020.h5");
   EXPECT_THAT(Ckpt({"info", run}).out, Not(HasSubstr("used_by")));
   sample_.info.position.step = 10;
-  sample_.info.plan_json.clear();  // weights alone
+  sample_.info.plan_json.clear();  // the file has weights only
   const std::string best = Save("run/checkpoints/best.h5");
   const CommandOutcome text = Ckpt({"info", run});
   EXPECT_EQ(text.code, 0) << text.err;
@@ -268,7 +268,7 @@ TEST_F(CkptCommand, TheBestWeightsOfARunAreSeenToo) {
 
 TEST_F(CkptCommand, DiffOfEqualWeightsIsEmpty) {
   const std::string path = Save("a.h5");
-  sample_.momentum[0] = 3;  // not a weight
+  sample_.momentum[0] = 3;  // momentum is not compared as a weight
   const CommandOutcome text = Ckpt({"diff", path, Save("b.h5")});
   EXPECT_EQ(text.code, 0);
   EXPECT_EQ(text.out, "equal to the bit\n");
@@ -299,7 +299,7 @@ TEST_F(CkptCommand, DiffTellsWhatDiffers) {
   EXPECT_DOUBLE_EQ(difference["tensors"][1]["relative"].get<double>(), 2 / std::sqrt(3.0));
 }
 
-// A tensor that both models have counts once.
+// A tensor of both models counts once.
 TEST_F(CkptCommand, DiffOfOtherModelsCountsATensorOnce) {
   const std::string path = Save("a.h5");
   sample_.layout.parameters =

@@ -1,4 +1,4 @@
-// --cluster NAME, for whatever takes --config.
+// Tests --cluster NAME, which every command with --config accepts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST(ClusterOption, ABatchScriptPassesItOn) {
       AllOf(HasSubstr("--cluster tianhe2"), HasSubstr("workers=16"), HasSubstr("per_node=4\n")));
 }
 
-// With the place that they have there.
+// An error is reported with its line in the cluster file.
 TEST(ClusterOption, ErrorsInItsFileAreToldThere) {
   const TempFolder folder;
   const std::string file = folder.Write("mine.yaml", "cluster: {wrkers: 2}\n");
@@ -64,7 +64,7 @@ TEST(ClusterOption, ErrorsInItsFileAreToldThere) {
   EXPECT_THAT(outcome.err, HasSubstr(file + ":1:11: unknown key 'wrkers'"));
 }
 
-// The compressors are another's section: what is named there is looked up there.
+// The compressors belong to another section, in which their names are looked up.
 TEST(ComparedCompressor, IsNamedBehindTheStrategy) {
   const TempFolder folder;
   const CommandOutcome outcome =

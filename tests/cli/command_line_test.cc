@@ -1,4 +1,4 @@
-// What all commands share: names that nobody has, -v and -q, configs by name.
+// Tests what all commands share: unknown names, -v and -q, configs by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::Not;
 struct Misspelt {
   std::vector<std::string> words;
   std::string what;
-  std::string nearest;  // "": none is near
+  std::string nearest;  // "": no name is similar
 };
 
 TEST(CommandLine, AMisspeltNameIsAnsweredWithTheNearest) {
@@ -52,7 +52,7 @@ TEST(CommandLine, AMisspeltNameIsAnsweredWithTheNearest) {
   }
 }
 
-// What is given to an option is no name, whatever it looks like.
+// The value of an option is not a name, whatever it looks like.
 TEST(CommandLine, AValueIsNotTakenForAMisspeltName) {
   EXPECT_THAT(RunCommand({"train", "--output", "trian"}).err, HasSubstr("--config is required"));
   EXPECT_THAT(RunCommand({"slurm", "--partition=-p"}).err, HasSubstr("--config is required"));
@@ -108,7 +108,7 @@ TEST(CommandLine, VerboseAndQuietSetWhatIsTold) {
   EXPECT_EQ(RunCommand({"check", "-v", "-q", "--config", config}).code, 2);
 }
 
-// The sources' own are found from everywhere, since the tests' program lies in them.
+// The configs in the source tree are found from everywhere, because the tests' program is inside it.
 TEST(CommandLine, AConfigIsFoundByNameAndByItsPathInTheTree) {
   for (const char* config : {"quickstart", "configs/runs/quickstart.yaml",
                              DTRAIN_SOURCE_DIR "/configs/runs/quickstart.yaml"}) {

@@ -1,4 +1,4 @@
-// A command of the program, run in this process.
+// Runs a command of the program in this process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct CommandOutcome {
   std::string err;
 };
 
-// `dtrain ARGUMENTS...`
+// Runs `dtrain ARGUMENTS...`.
 inline CommandOutcome RunCommand(const std::vector<std::string>& arguments) {
   ::setenv("OMP_WAIT_POLICY", "passive", 0);  // or a command may start the process anew to set it
   std::vector<std::string> words = {"dtrain"};

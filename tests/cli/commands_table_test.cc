@@ -1,4 +1,4 @@
-// The table of commands names what there is.
+// Tests that the table of commands is complete.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// As `dtrain ARGUMENTS --help` lists them.
+// Returns the commands that `dtrain ARGUMENTS --help` lists.
 std::set<std::string> CommandsOf(std::vector<std::string> arguments) {
   arguments.emplace_back("--help");
   const std::string help = RunCommand(arguments).out;
@@ -34,7 +34,7 @@ std::set<std::string> CommandsOf(std::vector<std::string> arguments) {
   return names;
 }
 
-// The first words of its rows, with what may follow: {"bench", "allreduce\|link"}.
+// Returns the first words of its rows and their alternatives: {"bench", "allreduce\|link"}.
 std::vector<std::pair<std::string, std::string>> RowsOfTheTable() {
   std::istringstream lines(ReadFile(DTRAIN_SOURCE_DIR "/framework/cli/README.md"));
   std::vector<std::pair<std::string, std::string>> rows;

@@ -1,4 +1,4 @@
-// What the shells' completions ask, the shells' halves of them, and the man page.
+// Tests the shells' completions, the command that they call, and the man page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(Complete, NamesOfThings) {
               ElementsAre("collective=ordered"));
 }
 
-// Bash's function, as the shell calls it for `line`; what it would show, a line each.
+// Returns the suggestions of bash's function for `line`, one a line.
 std::vector<std::string> ByBash(const std::string& line) {
   const TempFolder folder;
   const std::string script =
@@ -105,7 +105,7 @@ TEST(Manual, HasEveryCommandAndOption) {
                             HasSubstr("\\fB\\-\\-workers\\fR \\fIINT\\fR\n"),
                             HasSubstr("\\fB\\-\\-device\\fR \\fIauto|cpu|cuda\\fR\n"),
                             Not(HasSubstr("dtrain manual"))));
-  // A request begins with a dot; text never does.
+  // A request starts with a dot; text never does.
   static const std::regex request(R"(\.(TH|SH|SS|TP|B|BR|I) .*|\.TP)");
   for (const std::string& line : Lines(manual)) {
     EXPECT_FALSE(line.starts_with('\'')) << line;

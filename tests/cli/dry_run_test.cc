@@ -1,4 +1,4 @@
-// `dtrain train --dry-run`: what it says of a run, what it refuses as the run would, and that it writes nothing.
+// Tests `dtrain train --dry-run`: its report, the same errors as a run, and that it writes nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
@@ -40,7 +40,7 @@ class DryRunCommand : public ::testing::Test {
                                                     kModels));
   }
 
-  // `dtrain train` with its output in folder_/run, unless `more` says so.
+  // Runs `dtrain train` with its output in folder_/run, unless `more` changes it.
   CommandOutcome Train(std::vector<std::string> more) const {
     std::vector<std::string> words = {"train", "--config", config_};
     if (std::ranges::find(more, "--output") == more.end()) {
@@ -59,13 +59,13 @@ class DryRunCommand : public ::testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.code == 0 ? json::parse(outcome.out) : json();
   }
-  // Leaves a finished run, as long as this setting says, in folder_/run.
+  // Leaves a finished run in folder_/run; `more` sets its length.
   void Trained(const std::string& more) const {
     const CommandOutcome outcome = Train({"--set", more});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
 
-  // It ends as the run does, with the same words, and leaves no trace.
+  // Checks that it ends with the same message as the run, and leaves no files.
   void ExpectTheSameRefusal(const std::vector<std::string>& arguments, int code,
                             const std::string& what) const {
     const std::set<std::string> before = Files();
@@ -79,7 +79,7 @@ class DryRunCommand : public ::testing::Test {
     EXPECT_EQ(dry.out, "");
   }
 
-  // All that lies in the test's folder, with sizes and times.
+  // Returns all files in the test's folder, with sizes and times.
   std::set<std::string> Files() const {
     std::set<std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
@@ -207,7 +207,7 @@ TEST_F(DryRunCommand, AFreshRunFolderHasNothingToGoOnWith) {
   EXPECT_EQ(dry.code, 0) << dry.err;
   EXPECT_THAT(dry.err, HasSubstr("--resume auto starts afresh"));
   EXPECT_THAT(Dry({"--resume", "auto"}).err, Not(HasSubstr("afresh")));
-  // Runs that begin in the same second have folders of their own.
+  // Runs that begin in the same second have different folders.
   const std::string by_time = (folder_ / "at-{time}").string();
   EXPECT_EQ(Train({"--output", by_time, "--set", "max_steps=1"}).code, 0);
   const CommandOutcome beside = Dry({"--output", by_time});
@@ -327,7 +327,7 @@ TEST_F(DryRunCommand, EqualsARunOnRealData) {
   EXPECT_EQ(dry["config_sha256"], summary["config_sha256"]);
 }
 
-// What ssh is given, played by a script that counts; only `good` can be reached.
+// Replaces ssh by a script that counts its calls; only `good` can be reached.
 class DryRunOnHosts : public DryRunCommand {
  protected:
   DryRunOnHosts() {
@@ -356,7 +356,7 @@ TEST_F(DryRunOnHosts, AsksEachHost) {
   EXPECT_THAT(absent.err, HasSubstr("no program can be started on host absent"));
 }
 
-// An mpirun that starts nothing and says that all is well.
+// This mpirun starts nothing and succeeds.
 TEST_F(DryRunOnHosts, ARunOfSeveralSeedsAsksOnce) {
   fs::permissions(folder_.Write("bin/mpirun", "#!/bin/sh\nexit 0\n"), fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
@@ -367,11 +367,11 @@ TEST_F(DryRunOnHosts, ARunOfSeveralSeedsAsksOnce) {
   EXPECT_EQ(ReadFile(asked()), "asked\n");
 }
 
-// How often a file was opened since this was made.
+// Counts how often a file was opened since construction.
 class Opened {
  public:
   explicit Opened(const fs::path& path) : fd_(::inotify_init1(IN_NONBLOCK)) {
-    ::inotify_add_watch(fd_, path.c_str(), IN_OPEN | IN_CLOSE);  // equal events in a row are one
+    ::inotify_add_watch(fd_, path.c_str(), IN_OPEN | IN_CLOSE);  // equal events in a row are merged
   }
   ~Opened() { ::close(fd_); }
   Opened(const Opened&) = delete;

@@ -1,4 +1,4 @@
-// `dtrain export` of a trained run, in this process: the files of each format, what is printed, exit codes.
+// Tests `dtrain export` of a trained run, in this process: the files of each format, output, exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class ExportCommand : public ::testing::Test {
  protected:
-  // A few steps of LeNet on drawn digits.
+  // Trains LeNet on drawn digits for a few steps.
   void SetUp() override {
     const CommandOutcome trained =
         RunCommand({"train", "--config", "quickstart", "--workers", "1", "--set",
@@ -63,7 +63,7 @@ TEST_F(ExportCommand, SafetensorsComeBackAsTheSameWeights) {
             there.weights);
 }
 
-// An ONNX file was overwritten by one of safetensors.
+// Otherwise a safetensors file could overwrite an ONNX file.
 TEST_F(ExportCommand, TheEndingSaysTheFormatWhereNobodyElseDoes) {
   for (const auto& [name, format] :
        std::vector<std::pair<std::string, std::string>>{{"m.onnx", "onnx"},

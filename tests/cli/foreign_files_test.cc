@@ -1,5 +1,5 @@
-// Files of other people's hands, in this process: what asks for another file is refused by name, what is no file is not
-// waited for, and names are shown as text.
+// Files from other people, in this process: references to other files are refused by name, a pipe is not waited for,
+// and names are printed as text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ constexpr char kRedShown[] = "\\u001b[31m\\u009bred\\u000a";
 
 class ForeignFiles : public ::testing::Test {
  protected:
-  // A run on a table of two numbers.
+  // Trains on a table with two columns.
   void SetUp() override {
     Spit(folder_ / "net.yaml",
          "name: net\nsample: [2]\nlayers:\n"
@@ -66,7 +66,7 @@ class ForeignFiles : public ::testing::Test {
   fs::path folder_ = FreshFolder();
 };
 
-// A sealed checkpoint whose weight is any file of the user's: no command reads or publishes that.
+// A sealed checkpoint has a weight that refers to some file of the user's: no command reads or publishes it.
 TEST_F(ForeignFiles, AWeightInAnotherFileIsRefusedByEveryCommand) {
   const fs::path path = FindCheckpoint(folder_ / "run");
   const std::string good = Slurp(path), pipe = Pipe("pipe");
@@ -95,7 +95,7 @@ TEST_F(ForeignFiles, AWeightInAnotherFileIsRefusedByEveryCommand) {
   }
 }
 
-// Nothing writes into the pipe: a command that opened it would wait for ever.
+// No process writes into the pipe: a command that opened it would wait for ever.
 TEST_F(ForeignFiles, APipeIsNotWaitedFor) {
   for (const char* name : {"p.h5", "p.safetensors", "p"}) {
     const std::string pipe = Pipe(name);
@@ -140,7 +140,7 @@ TEST_F(ForeignFiles, APipeIsNoData) {
   }
 }
 
-// In the place of an image, and of each file of a run.
+// The pipe replaces an image, and each file of a run.
 TEST_F(ForeignFiles, APipeInAFolderIsNotWaitedFor) {
   fs::create_directories(folder_ / "images/cat");
   for (const char* name : {"a", "b", "c"}) Pipe(std::string("images/cat/") + name + ".png");
@@ -174,7 +174,7 @@ TEST_F(ForeignFiles, APageThatIsNoReportIsNotWrittenOver) {
   EXPECT_EQ(RunCommand({"report", Path("run")}).code, 0) << "it is a report now";
 }
 
-// Class names of a checkpoint are whatever its training file has.
+// A checkpoint has the class names of its training file, which may contain anything.
 TEST_F(ForeignFiles, NamesOfClassesAreShownAsText) {
   std::string table = "a,b,kind\n";
   for (int i = 0; i < 32; ++i)
@@ -217,7 +217,7 @@ TEST_F(ForeignFiles, KeysAndColumnsAreShownAsText) {
               AllOf(HasSubstr("\\u001b[31m"), Not(HasSubstr("\x1b"))));
 }
 
-// Layers of somebody else's weights.
+// The weights have another user's layer names.
 TEST_F(ForeignFiles, NamesOfTensorsAreShownAsText) {
   CheckpointSample sample;
   sample.layout.parameters.entries[0].name = "\x1b[31m.bias";

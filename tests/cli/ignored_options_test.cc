@@ -1,4 +1,4 @@
-// Options that would have no effect together are refused (code 2) or told, not passed over.
+// Options that would have no effect together are refused (code 2) or reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr char kQuickstart[] = DTRAIN_SOURCE_DIR "/configs/runs/quickstart.yaml";
 
-// The record is not even opened: none is there.
+// The record is not opened: it does not exist.
 TEST(IgnoredOptions, AReplayTakesNoOtherOption) {
   const std::vector<std::vector<std::string>> others = {{"--config", kQuickstart},
                                                         {"--set", "solver.lr=1"},
@@ -55,7 +55,7 @@ TEST(IgnoredOptions, ATraceIsRefusedWhereNothingGoesByIt) {
     words.insert(words.end(), {"--config", kQuickstart, "--trace", "record.bin"});
     const CommandOutcome outcome = RunCommand(words);
     EXPECT_EQ(outcome.code, 2) << command[0];
-    EXPECT_THAT(outcome.err, HasSubstr("--trace has the step times of a run"));
+    EXPECT_THAT(outcome.err, HasSubstr("--trace gives recorded step times"));
   }
 }
 

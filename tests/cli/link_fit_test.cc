@@ -17,7 +17,7 @@ struct Link {
   double line = 0;
 };
 
-// When message i of a stream over such a link is complete.
+// Returns when message i of a stream over such a link is complete.
 double ArrivalSeconds(const Link& link, int64_t bytes) {
   const auto b = static_cast<double>(bytes);
   return std::max(b / link.line, (b - link.bucket) / link.rate);
@@ -31,7 +31,7 @@ Arrivals Curve(const Link& link, int messages) {
   return arrivals;
 }
 
-// Segments travel `bunch` bytes at a time: what is complete within one arrives with its end.
+// Segments travel in bunches of `bunch` bytes: a message that ends within one arrives at its end.
 Arrivals InBunches(const Link& link, int messages, int64_t bunch) {
   Arrivals arrivals;
   for (int64_t i = 1; i <= messages; ++i) {
@@ -45,10 +45,10 @@ Arrivals InBunches(const Link& link, int messages, int64_t bunch) {
 LinkFit FitOne(const Arrivals& arrivals) { return FitLink(std::span(&arrivals, 1)); }
 
 constexpr Link kTypical[] = {
-    {12e6, 125e3, 1e9},     // 100 Mbit/s, bucket of two super-frames
+    {12e6, 125e3, 1e9},     // 100 Mbit/s, a bucket of two super-frames
     {119.5e6, 240e3, 3e9},  // 1 Gbit/s
     {1.2e9, 2.4e6, 4e9},    // 10 Gbit/s
-    {60e6, 30e6, 600e6},    // a large bucket, as a rented machine's
+    {60e6, 30e6, 600e6},    // a large bucket, as of a rented machine
 };
 
 TEST(LinkFit, FindsRateBucketAndLine) {
@@ -79,7 +79,7 @@ TEST(LinkFit, ALinkWithoutABucketHasNone) {
   }
 }
 
-// A stamp is late, never early, and the ranks are kept from running for milliseconds now and then.
+// A time stamp may be late, never early, and now and then a rank pauses for milliseconds.
 TEST(LinkFit, ForgivesLateStampsAndStalls) {
   for (const Link& link : kTypical) {
     const int messages = std::max(4096, static_cast<int>(16 * link.bucket / kMessage));
@@ -99,7 +99,7 @@ TEST(LinkFit, ForgivesLateStampsAndStalls) {
   }
 }
 
-// Within the stream the sender stood still for as long as a tenth of it, once.
+// Once within the stream the sender paused for up to a tenth of its length.
 TEST(LinkFit, OneLongPauseDoesNotBendTheRate) {
   const Link link = {12e6, 125e3, 1e9};
   Arrivals arrivals = Curve(link, 1024);
@@ -108,7 +108,7 @@ TEST(LinkFit, OneLongPauseDoesNotBendTheRate) {
   EXPECT_NEAR(FitOne(arrivals).rate / link.rate, 1, 0.001);
 }
 
-// The first message is late by a constant: latency, or a rank that woke up slowly.
+// The first message is late by a constant: latency, or a rank that woke up late.
 TEST(LinkFit, ALateStartCostsTheBucketWhatPassesInIt) {
   const Link link = {119.5e6, 240e3, 3e9};
   Arrivals arrivals = Curve(link, 4096);

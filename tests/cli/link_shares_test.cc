@@ -15,7 +15,7 @@ constexpr int kSenders = 7;
 constexpr int kMessages = 40;
 constexpr int64_t kBytes = 4 << 20;
 
-// What TimeIncast does, over a simulated network whose deviation is known.
+// Does what TimeIncast does, over a simulated network with a known deviation.
 class SimulatedIncast {
  public:
   explicit SimulatedIncast(double share_deviation) : network_(events_, Model(share_deviation), 8) {}

@@ -1,4 +1,4 @@
-// `dtrain list`: what it shows is what a config takes.
+// Tests `dtrain list`: it shows what a config accepts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 using Keys = std::set<std::string>;
 
-// Of the section `strategy` of the effective config, but for the name.
+// Returns the section `strategy` of the effective config, without the name.
 Keys KeysInForce(const TempFolder& folder, const std::string& strategy) {
   const std::string config =
       folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR
@@ -51,7 +51,7 @@ TEST(ListCommand, StrategiesHaveAllKeysOfTheirSection) {
   for (const auto& [name, keys] : listed) EXPECT_EQ(keys, KeysInForce(folder, name)) << name;
 }
 
-// A program that was copied without its models says where it looked.
+// A program that was copied without its models reports where it looked.
 TEST(ListCommand, WithoutModelsItSaysWhereItLooked) {
   const TempFolder folder;
   std::filesystem::create_directories(folder / "a/b/bin");

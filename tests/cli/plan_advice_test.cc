@@ -1,4 +1,4 @@
-// `dtrain plan` with compressors, and what it advises.
+// Tests `dtrain plan` with compressors, and its advice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::vector<std::string> Asked(std::vector<std::string> words,
   return words;
 }
 
-// "topk gather", "none ring"
+// Returns names such as "topk gather" and "none ring".
 std::vector<std::string> NamesOf(const std::vector<nlohmann::json>& rows) {
   std::vector<std::string> names;
   for (const nlohmann::json& row : rows) {
@@ -60,7 +60,7 @@ TEST(PlanCommand, WhatIsSentWholeHasACollectiveAndWhatIsSelectedAnExchange) {
   EXPECT_THAT(names({"--collectives", "double_trees", "--compressors", "fp16"}),
               ElementsAre("none ring", "none double_trees", "fp16 ring", "fp16 double_trees"));
   EXPECT_THAT(Plan(folder, Asked(kWfbp, {"--compressors", "topk:exchange=gtopk"})).err,
-              AllOf(HasSubstr("'topk:exchange=gtopk'"), HasSubstr("name that with --exchanges")));
+              AllOf(HasSubstr("'topk:exchange=gtopk'"), HasSubstr("give it with --exchanges")));
 }
 
 // The row without a compressor is that of a config without one.
@@ -101,8 +101,8 @@ TEST(PlanCommand, ACompressorHasItsOwnDensityElseTheConfigs) {
               ElementsAre(0.01));
 }
 
-// A ring of 4 at 1 Gbit/s: half the bytes travel; 8 GB/s write what is sent and kept and the sum, or the
-// residual, the selection and the sum.
+// A ring of 4 at 1 Gbit/s sends half the bytes; 8 GB/s is the rate at which the cast values, the residual and the sum
+// are written, or the residual, the selection and the sum.
 TEST(PlanCommand, ACompressedSumCostsWhatTravelsAndTheSelection) {
   const TempFolder folder;
   const auto rows = Rows(Plan(folder, Asked(kWfbp, {"--compressors", "fp16,topk:density=0.01"})));
@@ -116,7 +116,7 @@ TEST(PlanCommand, ACompressedSumCostsWhatTravelsAndTheSelection) {
   }
   EXPECT_NE(gather, gtopk);
   EXPECT_NE(gather, oktopk);
-  // 40,000 entries of 8 bytes from each of three others.
+  // 40,000 entries of 8 bytes from each of three other ranks.
   EXPECT_GT(gather, 3 * 40'000 * 8 * 8e-9);
 }
 
@@ -197,7 +197,7 @@ TEST(PlanCommand, OneRowAloneIsComparedWithTheConfig) {
   const TempFolder folder;
   const std::string text = Plan(folder, {"--schedules", "wfbp", "--collectives", "ring"}).out;
   EXPECT_THAT(text, AllOf(HasSubstr("(the config)"), Not(HasSubstr("changes what"))));
-  // Servers sum nothing by all-reduce.
+  // A strategy with servers makes no all-reduce.
   EXPECT_THAT(
       Plan(folder,
            {"--schedules", "wfbp", "--collectives", "ring", "--set", "strategy.name=ps_bsp"})
@@ -205,8 +205,8 @@ TEST(PlanCommand, OneRowAloneIsComparedWithTheConfig) {
       AllOf(HasSubstr("Take strategy wfbp"), Not(HasSubstr("config")), Not(HasSubstr("instead"))));
 }
 
-// A step of 6 s hides all but the last of four sums: 48 ms that topk would save are 0.8 % of it, and of a
-// step of 3 s more than 1 %.
+// A step of 6 s hides all but the last of four sums: topk would save 48 ms, 0.8 % of it; of a step of 3 s this is more
+// than 1 %.
 TEST(PlanCommand, ACompressorIsAdvisedWhereItIsWorthIt) {
   const TempFolder folder;
   const auto advised = [&](const std::vector<std::string>& more) {
@@ -225,8 +225,8 @@ TEST(PlanCommand, ACompressorIsAdvisedWhereItIsWorthIt) {
       AdviceOf(advised({"--json", "--set", "cluster.step_seconds=6"}))["advice"]["compressor"], "");
 }
 
-// A ring takes 20 ms as measured; by the cluster halving and doubling would take 190, but with 10 Gbit/s
-// less than those 20.
+// The measured time of a ring is 20 ms.  By the cluster, halving and doubling would take 190 ms, and with 10 Gbit/s
+// less than 20.
 TEST(PlanCommand, TheAdviceGoesByWhatWasMeasured) {
   const TempFolder folder;
   const std::vector<SumProfile> sums = {{"ring", 4, {{64, 0.001}, {16'000'000, 0.02}}}};
@@ -258,7 +258,7 @@ TEST(PlanCommand, TheAdviceGoesByWhatWasMeasured) {
               AllOf(Not(HasSubstr("has measured some")), Not(HasSubstr("described)"))));
 }
 
-// randk charges one pass over the values less, which is no reason to take it.
+// randk reads the values once less, which is too small a difference to prefer it.
 TEST(PlanCommand, OfCompressorsThatDifferLittleTheFirstNamedIsAdvised) {
   const TempFolder folder;
   const auto advised = [&](const std::string& compressors) {

@@ -1,4 +1,4 @@
-// `dtrain plan`: which schedules and collectives it predicts, and what it says of them.
+// Tests `dtrain plan`: the schedules and collectives that it predicts, and its messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(PlanCommand, PredictsTheSchedulesAndCollectivesThatAreNamed) {
   EXPECT_LT(rows[0]["step_seconds"], rows[1]["step_seconds"]);
 }
 
-// A row is the same whichever others are asked for with it.
+// A row does not depend on the other rows that are requested.
 TEST(PlanCommand, NamesChangeNoPrediction) {
   const TempFolder folder;
   const auto all = Rows(Plan(folder, {"--json"}));
@@ -45,7 +45,7 @@ TEST(PlanCommand, NamesChangeNoPrediction) {
   EXPECT_EQ(all.size(), 6u * 5);
 }
 
-// A ring of 4: a = 6 latencies of 50 us; twice 3/4 of the bytes at 1 Gbit/s, 3/4 added at 8 GB/s.
+// A ring of 4: a = 6 latencies of 50 us; twice 3/4 of the bytes at 1 Gbit/s, 3/4 of them added at 8 GB/s.
 TEST(PlanCommand, ARowTellsWhatASumCosts) {
   const TempFolder folder;
   const auto rows =
@@ -57,7 +57,7 @@ TEST(PlanCommand, ARowTellsWhatASumCosts) {
   EXPECT_NEAR(rows[0]["step_seconds"].get<double>(), 0.06 + sum, 1e-6);
 }
 
-// Layers are ready 30, 40, 50 and 60 ms after the step began, and a sum of one takes longer than 10 ms.
+// Layers are ready 30, 40, 50 and 60 ms after the step began, and the sum of one layer takes longer than 10 ms.
 TEST(PlanCommand, ARowTellsWhenItsBucketsAreOnTheirWay) {
   const TempFolder folder;
   const auto rows =
@@ -80,7 +80,7 @@ TEST(PlanCommand, ARowTellsWhenItsBucketsAreOnTheirWay) {
   }
 }
 
-// As a run has measured them, on a machine that nothing slowed down, with as many samples.
+// The profile is from a run without slowdown and with the same number of samples.
 TEST(PlanCommand, GradientsAreReadyAsTheProfileHasMeasured) {
   const TempFolder folder;
   const std::vector<double> ready = {5.4, 5.3, 5.2, 5.1};
@@ -112,8 +112,8 @@ TEST(PlanCommand, ASimulatedStepTakesTheTimesThatWereMeasured) {
   EXPECT_NEAR(nlohmann::json::parse(outcome.out)["step_seconds"]["p50"].get<double>(), 5.43, 0.03);
 }
 
-// A sum of 16 MB takes 20 ms as measured, 192 by the cluster; among other numbers of workers, or by
-// another collective, the measured times say nothing.
+// A sum of 16 MB takes 20 ms as measured, and 192 ms by the cluster; measured times are not used for another number of
+// workers or another collective.
 TEST(PlanCommand, SumsTakeAsLongAsTheProfileHasMeasured) {
   const TempFolder folder;
   const auto times = [](double seconds) {
@@ -130,7 +130,7 @@ TEST(PlanCommand, SumsTakeAsLongAsTheProfileHasMeasured) {
   EXPECT_EQ(rows[1], Rows(Plan(folder, asked))[1]);
 }
 
-// Where a sum costs 30 ms to start as measured, a simulated run sends fewer buckets than by the cluster.
+// If the measured start-up time of a sum is 30 ms, a simulated run sends fewer buckets than by the cluster.
 TEST(PlanCommand, ASimulationSendsTheBucketsThatMeasuredSumsAskFor) {
   const TempFolder folder;
   const auto messages = [&](const std::vector<SumProfile>& sums) {
@@ -177,11 +177,11 @@ TEST(PlanCommand, WhatHasNoPlanIsRefused) {
               HasSubstr("no compressor sparsifies them"));
 }
 
-// What --set says of the config's own compressor is not for others, and an error in the last one is found before
-// the first one runs.
+// --set of the config's own compressor does not apply to the others, and an error in the last compressor is found
+// before the first one runs.
 TEST(SimulateCommand, ComparesACompressorWithKeysBesideNone) {
   const TempFolder folder;
-  Plan(folder, {});  // for the profile
+  Plan(folder, {});  // writes the profile
   const auto compare = [&](const std::vector<std::string>& names) {
     std::vector<std::string> words = {"simulate",  "--json",
                                       "--profile", (folder.path() / "profile.json").string(),

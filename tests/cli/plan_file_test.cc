@@ -1,4 +1,4 @@
-// `plan: FILE` in simulations: what its buckets do to them, and what becomes of one that does not fit.
+// Tests `plan: FILE` in simulations: the effect of its buckets, and the errors of a file that does not fit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ constexpr int64_t kLayer = 1'000'000;
 
 class PlanFile : public ::testing::Test {
  protected:
-  // Four layers whose sums hide behind the backward pass, so that merging them gains nothing.
+  // Four layers whose sums are hidden by the backward pass, so that merging them gains nothing.
   CommandOutcome Simulate(const std::vector<std::string>& settings) {
     ModelProfile profile{.model = "four", .device = "cpu", .batch = 8};
     for (const char* name : {"a", "b", "c", "d"}) {
@@ -80,7 +80,7 @@ TEST_F(PlanFile, OneThatDoesNotFitIsSaidAndPlannedAnew) {
               AllOf(HasSubstr("plan.json has no buckets for this run (mgwfbp, 4 workers, ring)"),
                     HasSubstr("planned anew")));
   EXPECT_EQ(MessagesOf(other), planned);
-  // Of a model of as many parameters in other layers, and of one with more.
+  // The buckets are those of a model with as many parameters in other layers, and of one with more.
   for (const std::vector<Range>& buckets :
        {std::vector<Range>{{0, kLayer / 2}, {kLayer / 2, 4 * kLayer}},
         std::vector<Range>{{0, kLayer}, {2 * kLayer, 4 * kLayer}},
@@ -92,7 +92,7 @@ TEST_F(PlanFile, OneThatDoesNotFitIsSaidAndPlannedAnew) {
   EXPECT_THAT(Simulate({Write(halves_, "mgwfbp, 4 workers, ring")}).err, Not(HasSubstr("buckets")));
 }
 
-// Also where no schedule asks for its buckets.
+// This holds even if no schedule uses its buckets.
 TEST_F(PlanFile, OneThatIsNoneIsRefused) {
   const std::string file = "plan=" + folder_.Write("no.json", "no plan").string();
   for (const char* strategy :

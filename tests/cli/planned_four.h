@@ -1,4 +1,4 @@
-// `dtrain plan` for a model of four layers, as its tests ask it.
+// `dtrain plan` for a model of four layers, for its tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// Four layers of 4 MB, 10 ms backward each; 1 Gbit/s, so that a layer's sum takes longer than that.
+// Four layers of 4 MB and 10 ms of backward pass each; at 1 Gbit/s a layer's sum takes longer than that.
 inline CommandOutcome Plan(const TempFolder& folder, const std::vector<std::string>& arguments,
                            const std::vector<SumProfile>& sums = {},
                            const std::vector<double>& ready = {}) {

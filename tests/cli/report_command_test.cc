@@ -1,4 +1,4 @@
-// `dtrain report`: which runs its arguments stand for.
+// Tests `dtrain report`: which runs its arguments select.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ class ReportCommand : public ReportFolder {
     Put(run, "config.yaml", "batch: 64\n");
     Put(run, "summary.json", R"({"status": "completed", "seconds": 2})");
   }
-  // As the page shows them, one beside the other.
+  // Returns the names of the runs on the page, in order.
   std::vector<std::string> NamesOn(const std::string& page) const {
     const std::string text = ReadFile(folder_ / page);
     const std::string begin = R"(<script type="application/json" id="data">)";
@@ -61,7 +61,7 @@ TEST_F(ReportCommand, RunsOfOneNameGoByTheirPaths) {
   EXPECT_THAT(NamesOn("page.html"), ElementsAre(At("a/seed-1"), At("b/seed-1"), "seed-2"));
 }
 
-// What the shell makes of runs/rates/*.
+// The shell expands runs/rates/* to these arguments.
 TEST_F(ReportCommand, FilesBesideRunsArePassedOver) {
   PutRun("rates/seed=1");
   Put("rates", "sweep.jsonl", "{}\n");

@@ -57,7 +57,7 @@ size_t WidthOf(const std::string& text) {
   return width;
 }
 
-// Ten columns of several runs, as --compare with --seeds has them.
+// Ten columns of several runs, as --compare with --seeds prints them.
 TEST(ResultTable, WhatAHundredColumnsDoNotHoldFollowsBelowUnderTheSameNames) {
   std::vector<TableColumn> columns;
   for (int i = 0; i < 10; ++i) columns.push_back({"c", "column " + std::to_string(i), 2});

@@ -1,4 +1,4 @@
-// What --set of a sweep, and the names of simulate --compare, mean.
+// Tests the values of a sweep's --set, and the names of simulate --compare.
 #include "framework/cli/setting_values.h"
 
 #include <gmock/gmock.h>

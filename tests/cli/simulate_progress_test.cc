@@ -39,7 +39,7 @@ TEST_F(SimulateProgressTest, ASingleRunHasNoNumber) {
   EXPECT_THAT(shown_, ElementsAre("step 1/10  #-------------  0.0 virtual s"));
 }
 
-// Of 16,384 workers' first steps: when some are done the rate dwindles until others are.
+// The first steps of 16,384 workers: after the first ones are done, the rate falls until others are.
 TEST_F(SimulateProgressTest, LeavesOutATimeThatNobodyCanWaitFor) {
   SimulateProgress progress("", 1, 1, 0, Display(true));
   progress.Tick({0, 1e6, 0}, FromSeconds(1));

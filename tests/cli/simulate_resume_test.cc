@@ -1,4 +1,4 @@
-// `dtrain simulate --output DIR --resume auto`, in this process.
+// Tests `dtrain simulate --output DIR --resume auto`, in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST_F(SimulateResume, GoesOnToTheSameSummary) {
   ASSERT_EQ(whole.code, 0) << whole.err;
   const std::vector<fs::path> checkpoints = CheckpointFolder(folder_ / "a/checkpoints", 1).List();
   ASSERT_EQ(checkpoints.size(), 2u);
-  // A folder that holds checkpoints is not written over.
+  // A folder with checkpoints is not overwritten.
   EXPECT_THAT(RunCommand(Words(folder_ / "a", "none")).err, HasSubstr("--resume auto"));
   fs::remove(checkpoints[0]);
   const CommandOutcome again = RunCommand(Words(folder_ / "a", "auto"));
@@ -60,7 +60,7 @@ TEST_F(SimulateResume, GoesOnToTheSameSummary) {
   EXPECT_EQ(Without(nlohmann::json::parse(again.out)), Without(nlohmann::json::parse(whole.out)));
   EXPECT_EQ(CheckpointFolder(folder_ / "a/checkpoints", 1).List(), checkpoints);
   const std::string metrics = ReadFile(folder_ / "a/metrics.jsonl");
-  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);  // an evaluation each epoch
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 2);  // one evaluation per epoch
 }
 
 TEST_F(SimulateResume, OfARunThatIsFinishedThereIsNothingToDo) {

@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// `dtrain slurm --config run.yaml ARGUMENTS...`, the config being one of 4 workers.
+// Runs `dtrain slurm --config run.yaml ARGUMENTS...` with a config of 4 workers.
 CommandOutcome Slurm(const TempFolder& folder, const std::vector<std::string>& arguments) {
   const std::string config =
       folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR

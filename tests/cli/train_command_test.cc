@@ -1,4 +1,4 @@
-// What `dtrain train` refuses, and says, before anything is trained.
+// Tests what `dtrain train` refuses and prints before it trains.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A config of one short epoch, with `model` for its model.
+// Returns a config of one short epoch with this model.
 std::string Config(const TempFolder& folder, const std::string& model) {
   return folder.Write("run.yaml", "model: {name: " + model +
                                       "}\ndata: {name: digits, train_samples: 64, test_samples: "
@@ -53,7 +53,7 @@ TEST(SimulateCommand, OneWorkerIsOne) {
   EXPECT_THAT(outcome.out, HasSubstr(" virtual s, 1 gradient, "));
 }
 
-// A pipe is read once: by one rank as often as it likes, by several not at all.
+// A pipe can be read once: one rank may read the file several times, several ranks may not.
 TEST(TrainCommand, ConfigAndModelMayBePipes) {
   const TempFolder folder;
   const std::string model = ReadFile(kLeNet);
@@ -61,7 +61,7 @@ TEST(TrainCommand, ConfigAndModelMayBePipes) {
     const std::string path = (folder / name).string();
     EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
     return std::jthread([path, text] {
-      int fd = -1;  // none as long as nobody reads
+      int fd = -1;  // opening fails until a process reads
       for (int tries = 0; fd < 0 && tries < 2000; ++tries) {
         ::usleep(10'000);
         fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -84,7 +84,7 @@ TEST(TrainCommand, ConfigAndModelMayBePipes) {
   EXPECT_EQ(one.code, 0) << one.err;
 }
 
-// As it was given, not as the key that it stands for.
+// The message has the option as given, not the config key that it sets.
 TEST(TrainCommand, AErrorOfAnOptionNamesTheOption) {
   const TempFolder folder;
   const std::string config = Config(folder, kLeNet);
@@ -132,7 +132,7 @@ TEST(TrainCommand, AStartThatFailsLeavesNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(run));
   EXPECT_EQ(with({"--set", "data={name: mnist, root: " + folder.path().string() + "}"}).code, 3);
   EXPECT_FALSE(std::filesystem::exists(run));
-  // A run that has begun before keeps what its next start says.
+  // Once a run has its folder, the error of a later start is kept there.
   EXPECT_EQ(with({"--set", "max_steps=1"}).code, 0);
   EXPECT_EQ(with({"--resume", (folder / "none").string()}).code, 6);
   EXPECT_TRUE(std::filesystem::exists(folder / "run/errors/rank-0.json"));

@@ -1,4 +1,4 @@
-// What commands say of runs: is a replay equal, how good is a split, how much do seeds differ.
+// Tests the conclusions that commands print: whether a replay is equal, how good a split is, how much seeds differ.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ constexpr char kDigits[] =
 
 // --- replay
 
-// An asynchronous run of two workers and its record.
+// A record of an asynchronous run of two workers.
 class ReplayVerdict : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -84,7 +84,7 @@ TEST_F(ReplayVerdict, AnotherHashIsNotEqual) {
   EXPECT_EQ(json::parse(as_json.out)["equal"], false);
 }
 
-// The events fit, what was computed does not.
+// The events fit, the computed values do not.
 TEST_F(ReplayVerdict, AnotherConfigIsNotEqual) {
   const size_t at = record_.config_yaml.find("momentum: 0.9");
   ASSERT_NE(at, std::string::npos);
@@ -111,7 +111,7 @@ json LineOf(const std::string& metrics, const std::string& split) {
 
 TEST(EvalSplit, EvaluatesTheOneThatIsAskedFor) {
   const TempFolder folder;
-  WriteToyTranslation(folder.path(), 400);  // 400 sentences to train with, 50 for each other split
+  WriteToyTranslation(folder.path(), 400);  // 400 sentences for training, 50 for each other split
   const std::string config =
       folder.Write("run.yaml",
                    "model: {name: toy.yaml}\ndata: {name: multi30k, root: .}\nbatch: 32\n"
@@ -141,7 +141,7 @@ TEST(EvalSplit, EvaluatesTheOneThatIsAskedFor) {
   EXPECT_EQ(evaluate(""), test) << "the default";
   const json train_split = evaluate("train");
   EXPECT_EQ(train_split["samples"], 400);
-  // The same sentences as the test split of another data set.
+  // The sentences are those of the test split, as another data set.
   const std::filesystem::path raw = folder / "multi30k" / "raw";
   for (const std::string language : {".de", ".en"}) {
     std::filesystem::copy_file(raw / ("train" + language), raw / ("test_2016_flickr" + language),
@@ -175,7 +175,7 @@ TEST(EvalSplit, OneThatIsNotThereIsAnError) {
   EXPECT_EQ(json::parse(evaluate("test").out)["samples"], 300);
 }
 
-// Where the training file has changed since, it would be normalised otherwise.
+// The training file has changed since, and would give another normalisation.
 TEST(EvalData, AreNormalisedAsTheWeightsWereTrained) {
   const TempFolder folder;
   const auto write = [&](const std::string& name, double scale) {
@@ -208,7 +208,7 @@ TEST(EvalData, AreNormalisedAsTheWeightsWereTrained) {
 
 // --- seeds
 
-// The summary of a run with this seed, as far as the table reads it.
+// Writes the summary of a run with this seed, with the fields that the table reads.
 std::string WriteSummary(const TempFolder& folder, int seed, double loss, const std::string& score,
                          double value) {
   const std::string run = fmt::format("seed-{}", seed);
@@ -235,7 +235,7 @@ TEST(SeedTable, HasMeanAndDeviationOfTheSample) {
   EXPECT_EQ(table["runs"][1]["seed"], 5);
   EXPECT_EQ(table["runs"][1]["loss"], 2.0);
   EXPECT_EQ(table["runs"][1]["accuracy"], 0.8);
-  // 1, 2, 6: squares 4 + 1 + 9 over n - 1.
+  // Of 1, 2, 6: squares 4 + 1 + 9, divided by n - 1.
   EXPECT_NEAR(table["loss"]["mean"], 3, 1e-12);
   EXPECT_NEAR(table["loss"]["deviation"], std::sqrt(14 / 2.0), 1e-12);
   EXPECT_NEAR(table["accuracy"]["mean"], 0.7, 1e-12);

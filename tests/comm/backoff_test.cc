@@ -46,7 +46,8 @@ TEST(Backoff, ResetYieldsAgain) {
   EXPECT_EQ(backoff.NextSleep(1'000'000), 0);
 }
 
-// Uses the real clock: after any length of pauses polling ends in sleep, and Reset starts it again.
+// Uses the real clock: however long each Pause takes, polling comes to the point where it sleeps, and Reset starts it
+// again.
 TEST(Backoff, PauseComesBackAndCountsItsPolling) {
   Backoff backoff;
   const auto would_sleep = [&] {

@@ -243,7 +243,8 @@ TEST(CollectiveSchedule, CostsFollowTheFormulas) {
 }
 
 TEST(CollectiveSchedule, EmptyPiecesCostNothing) {
-  const PlanTraffic owner = TrafficOf(OrderedSchedule(4, 0), 5);  // the whole vector is in rank 0's block
+  const PlanTraffic owner =
+      TrafficOf(OrderedSchedule(4, 0), 5);  // the whole vector is in rank 0's block
   EXPECT_EQ(owner.bytes_received, 3 * 5 * 4);
   EXPECT_EQ(owner.bytes_sent, 3 * 5 * 4);
   const PlanTraffic other = TrafficOf(OrderedSchedule(4, 2), 5);

@@ -60,8 +60,8 @@ TEST(ReduceTime, SmallAndLargeVectorsAreMeasuredOnBothSidesOfTheStep) {
   }
 }
 
-// With `ordered`, a rank sends as much in the small schedule as to 7 others, and two ranks send no more than otherwise;
-// a ring has only one schedule.
+// In the small schedule of `ordered` a rank sends at most as much as to 7 others, and one of two ranks at most as much
+// as in the large one; a ring has only one schedule.
 TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
   EXPECT_EQ(SmallBytesOf("ordered", 2), 64 << 10);
   EXPECT_EQ(SmallBytesOf("ordered", 3), 16 << 10);

@@ -92,7 +92,7 @@ TEST_P(SparseCollectiveCases, OkTopKKeepsTheSumsAboveTheThresholdAndReturnsTheRe
   }
 }
 
-// Collects the fields of a state by name.
+// Finds the state's list `boundaries`.
 class Finder : public StateVisitor {
  public:
   void Int(std::string_view, int64_t&) override {}

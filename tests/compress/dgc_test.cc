@@ -52,7 +52,7 @@ TEST(Dgc, FollowsItsSteps) {
 }
 
 // The (0.01 k)-th largest sampled value lets k values through on average; the k-th largest would
-// let 100 times as many through. A result above 4k/3 values is cut to k.
+// let 100 times as many through.  A result above 4k/3 values is cut to k.
 TEST(Dgc, ItsThresholdLetsAboutKThrough) {
   const std::vector<float> values = NormalValues(1'000'000, 1);
   double sum = 0;

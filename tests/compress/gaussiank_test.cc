@@ -187,7 +187,7 @@ TEST(GaussianK, ThePublishedLoopOscillatesOnUniformValuesAndTheOtherDoesNot) {
 }
 
 // The published loop's three thresholds select none, all and all of the values (for a negative
-// constant all three times all), so it sends 4k values. Our loop sends k.
+// constant all three times all), so it sends 4k values.  Our loop sends k.
 TEST(GaussianK, OfEqualValuesTheFirstAreSent) {
   for (const float constant : {0.5f, -0.5f, 1e-30f, -3e30f}) {
     const std::vector<float> values(5000, constant);

@@ -128,7 +128,7 @@ TEST_P(EveryCompressor, TakesNaNAndInfinityForLargeAndGoesOn) {
 }
 
 // On normal random values the number sent stays within the bounds that the published selectors
-// accept. The densities are high enough for an estimated threshold.
+// accept.  The densities are high enough for an estimated threshold.
 TEST_P(EveryCompressor, SendsAboutAsManyAsItIsAskedFor) {
   const Random random(4, Purpose::kSelfTest);
   std::vector<float> values;

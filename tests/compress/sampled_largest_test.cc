@@ -41,7 +41,7 @@ std::vector<float> AnyValues(Draws& draws, int64_t n, uint64_t seed) {
     case 5:  // periodic
       for (int64_t i = 0; i < n; ++i) values[i] = values[i % 512];
       break;
-    case 6:  // of every size
+    case 6:  // of every magnitude
       for (int64_t i = 0; i < n; ++i)
         values[i] = std::ldexp(values[i], static_cast<int>(i % 250) - 125);
       break;

@@ -22,7 +22,7 @@ const Compressor& TopK() {
   return *compressor;
 }
 
-// Returns the first k values by descending |u|, then by position. Zeros are left out.
+// Returns the first k values by descending |u|, then by position.  Zeros are left out.
 std::vector<int32_t> ByHand(const std::vector<float>& values, int64_t k) {
   std::vector<int32_t> places(values.size());
   std::iota(places.begin(), places.end(), 0);

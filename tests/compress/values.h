@@ -42,7 +42,7 @@ inline std::vector<float> UniformValues(int64_t n, uint64_t seed) {
   return Values(n, [&](uint64_t i) { return random.Uniform(i, -1, 1); });
 }
 
-// Returns the positions of values with |u| > threshold. Zeros are left out.
+// Returns the positions of values with |u| > threshold.  Zeros are left out.
 inline std::vector<int32_t> Above(const std::vector<float>& values, double threshold) {
   std::vector<int32_t> places;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -53,8 +53,8 @@ inline std::vector<int32_t> Above(const std::vector<float>& values, double thres
   return places;
 }
 
-// Returns the first k of `among` by descending |u|, then by position, in ascending order. Zeros are
-// left out.
+// Returns the first k of `among` by descending |u|, then by position, in ascending order.  Zeros
+// are left out.
 inline std::vector<int32_t> LargestOf(const std::vector<float>& values, std::vector<int32_t> among,
                                       int64_t k) {
   std::erase_if(among, [&](int32_t place) { return values[place] == 0; });

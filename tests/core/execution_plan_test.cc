@@ -82,7 +82,7 @@ TEST(ExecutionPlan, WithoutAWordAboutTheDeviceItIsTheCpu) {
 }
 
 // Two GPUs with equal plans may still give different sums: another library version may add in
-// another order. So the plan names the GPU and its libraries.
+// another order.  So the plan names the GPU and its libraries.
 TEST(ExecutionPlan, NamesTheGpuAndItsLibraries) {
   EXPECT_THAT(ToJson(SamplePlan()), testing::Not(testing::HasSubstr("gpu")));
   ExecutionPlan plan = SamplePlan(), other = SamplePlan();

@@ -272,7 +272,7 @@ TEST_F(FileTest, AnOutputTouchesNothingElseInItsFolderAndKeepsItsMode) {
   EXPECT_EQ(Entries(), 3);
 }
 
-// A process on another machine may have the same process id. It creates a file with our temporary
+// A process on another machine may have the same process id.  It creates a file with our temporary
 // name as soon as that name is free.
 TEST_F(FileTest, AnOutputThatIsThereLeavesAnotherProcessesFileOfItsFormerName) {
   const fs::path name = folder_ / fmt::format(".dtrain-{}-0.tmp", ::getpid());

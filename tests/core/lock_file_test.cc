@@ -107,7 +107,7 @@ TEST_F(LockFileTest, AFileThatWasRemovedIsMadeAgain) {
   EXPECT_FALSE(fs::exists(path()));
 }
 
-// The waiting lock still has the removed file open. It must notice that and lock a new file.
+// The waiting lock still has the removed file open.  It must notice that and lock a new file.
 TEST_F(LockFileTest, WhoOpenedTheFileBeforeItsHolderRemovedItLocksANewOne) {
   std::optional<LockFile> holder(path());
   ASSERT_EQ(holder->Take(), Answer::kLocked);

@@ -48,7 +48,7 @@ float ValueOf(Wire wire, uint16_t code) {
   return value;
 }
 
-// Searches all finite codes for the nearest value; a tie goes to the even code. Never returns
+// Searches all finite codes for the nearest value; a tie goes to the even code.  Never returns
 // infinity.
 double NearestTo(const Format& format, double value) {
   const uint32_t end = FirstNotFinite(format);

@@ -1,4 +1,4 @@
-// Tests what WriteFileDurably syncs to the disk, and when. The fsync defined below replaces the C
+// Tests what WriteFileDurably syncs to the disk, and when.  The fsync defined below replaces the C
 // library's: it records the file and then makes the system call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -76,7 +76,7 @@ std::string Pack(const TimelineRank& rank, const Timeline& first) {
   return PackTimelines(rank, lanes);
 }
 
-// Returns a rank with every kind of event. Its clock reads 1,000,000 ns at the origin.
+// Returns a rank with every kind of event.  Its clock reads 1,000,000 ns at the origin.
 std::string SampleRank() {
   Timeline compute("compute", 4), exchange("exchange", 4);
   compute.Span(compute.Name("step \"1\""), 1'001'000, 1'003'500, {compute.Name("step"), 7},

@@ -60,7 +60,7 @@ class StepDecoderOnTheGpu : public testing::Test {
     cpu_->Start(decoding_.run.Args());
   }
 
-  // Compares the scores that both compute for these rows. Returns the most likely token of each
+  // Compares the scores that both compute for these rows.  Returns the most likely token of each
   // row.
   std::vector<int32_t> Step(const std::vector<int64_t>& parents,
                             const std::vector<int32_t>& tokens) {
@@ -123,7 +123,7 @@ class AttentionDecoderOnTheGpu : public testing::Test {
        .input_classes = {0, 0, 9, kVocabulary}}};
 };
 
-// The host, which would report the token, does not see it. The sentence's scores become NaN; its
+// The host, which would report the token, does not see it.  The sentence's scores become NaN; its
 // neighbour's do not.
 TEST_F(AttentionDecoderOnTheGpu, ATargetOutsideTheVocabularyGivesNaNs) {
   RefArgs args = setup_.Forward(Mode::kEvaluate);

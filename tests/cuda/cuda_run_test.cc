@@ -1,4 +1,4 @@
-// Runs the whole program. With the stand-in it runs a copy of the program with that module beside
+// Runs the whole program.  With the stand-in it runs a copy of the program with that module beside
 // it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
 }
 
 // The residual and the selection are in the GPU's memory, except in a run that records gradients,
-// which has them in host memory. Both kinds of run select the same values: from the first step,
+// which has them in host memory.  Both kinds of run select the same values: from the first step,
 // after dense steps, and after a resume.
 TEST_F(CudaRunTest, WhatIsSelectedOnTheGpuIsWhatTheCpuSelects) {
   for (const std::string compress :
@@ -188,7 +188,7 @@ layers:
     const nlohmann::json found = nlohmann::json::parse(outcome.out);
     std::vector<std::string> tensors;
     for (const auto& tensor : found.at("tensors")) tensors.push_back(tensor.at("name"));
-    std::erase(tensors, "rank files");  // which `before` has none of
+    std::erase(tensors, "rank files");  // `before` has none
     return tensors;
   };
   for (const std::string keys :

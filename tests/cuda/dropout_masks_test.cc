@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-// Random numbers are drawn four at a time by the element's place in its sample. So the sizes
+// Random numbers are drawn four at a time by the element's place in its sample.  So the sizes
 // include ones that are not multiples of four.
 LayerCase CaseOf(const std::string& ratio, const Shape& shape) {
   return {.name = ratio, .yaml = "{ratio: " + ratio + "}", .inputs = {shape}};

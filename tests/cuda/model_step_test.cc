@@ -1,5 +1,5 @@
-// Whole models on the module beside the same on the CPU: losses, gradients, counts, and when which
-// gradient is announced.
+// Compares whole models on the module with the same models on the CPU: losses, gradients and
+// counts.  Also tests when each gradient is announced.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,12 +17,12 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kBatch = 12;  // of all workers
+constexpr int64_t kBatch = 12;  // over all workers
 
 struct Model {
   std::string name;
   std::string text;
-  std::vector<FieldSpec> inputs;  // where the text does not say
+  std::vector<FieldSpec> inputs;  // empty if the text lists them
 };
 
 std::ostream& operator<<(std::ostream& out, const Model& model) { return out << model.name; }
@@ -42,7 +42,7 @@ layers:
   - {name: accuracy, type: accuracy, input: [fc2, label]}
 )";
 
-// Two losses, and vectors that several layers read, so that gradients are added.
+// The model has two losses, and values that several layers read, so that gradients are added.
 constexpr char kWords[] = R"(
 name: words
 inputs:
@@ -66,7 +66,7 @@ std::vector<Model> Models() {
           {"words", kWords, {}}};
 }
 
-// A batch for a graph, and shares of it.
+// A batch for a graph, which can be divided into shares.
 class ModelInputs {
  public:
   explicit ModelInputs(const Graph& graph) : inputs_(graph.inputs()) {
@@ -87,7 +87,7 @@ class ModelInputs {
     }
   }
 
-  // Samples [first, first + samples).  Valid until the next call.
+  // Returns samples [first, first + samples).  The result is valid until the next call.
   NetInput Share(int64_t first, int64_t samples) {
     fields_.clear();
     for (size_t f = 0; f < inputs_.size(); ++f) {
@@ -109,8 +109,8 @@ class ModelInputs {
 
  private:
   const std::vector<FieldSpec> inputs_;
-  std::vector<std::vector<float>> numbers_;   // by input; empty where it holds labels
-  std::vector<std::vector<int32_t>> labels_;  // and the other way round
+  std::vector<std::vector<float>> numbers_;   // by input; empty if it holds labels
+  std::vector<std::vector<int32_t>> labels_;  // by input; empty if it holds numbers
   std::vector<Tensor> fields_;
 };
 
@@ -130,7 +130,7 @@ class ModelStep : public testing::TestWithParam<Model> {
     graph_.InitializeWeights(7, weights_.data());
   }
 
-  // What the gradients held before must not show.
+  // The gradients start as NaN, so that a result which depends on them shows.
   Result Step(Net& net, const NetInput& input, int64_t parts = 1) {
     Result result;
     result.gradients.assign(weights_.size(), std::numeric_limits<float>::quiet_NaN());
@@ -140,7 +140,7 @@ class ModelStep : public testing::TestWithParam<Model> {
     return result;
   }
 
-  // Of every parameter on its own: beside a large gradient a wrong small one would not be seen.
+  // Compares each parameter by itself: a wrong small gradient would not show beside a large one.
   void ExpectClose(const Result& got, const Result& want) const {
     EXPECT_NEAR(got.loss, want.loss, 1e-5 * want.loss);
     for (const ArenaEntry& entry : graph_.weights().entries) {
@@ -164,7 +164,7 @@ TEST_P(ModelStep, TrainsAsTheCpu) {
   ExpectClose(Step(module_, batch_.Share(0, kBatch)), Step(cpu_, batch_.Share(0, kBatch)));
 }
 
-// Other shapes, other places in the global batch: the masks of dropout go with those.
+// A share has other shapes and other positions in the global batch, which decide dropout's masks.
 TEST_P(ModelStep, TrainsOnAShareAsTheCpu) {
   ExpectClose(Step(module_, batch_.Share(5, 4)), Step(cpu_, batch_.Share(5, 4)));
 }
@@ -172,9 +172,9 @@ TEST_P(ModelStep, TrainsOnAShareAsTheCpu) {
 TEST_P(ModelStep, TrainsInPartsAsTheCpuDoesWhole) {
   const Result whole = Step(cpu_, batch_.Share(0, kBatch));
   ExpectClose(Step(module_, batch_.Share(0, kBatch), 2), whole);
-  ExpectClose(Step(module_, batch_.Share(0, kBatch), 5), whole);  // of 3 and of 2 samples
+  ExpectClose(Step(module_, batch_.Share(0, kBatch), 5), whole);  // parts of 3 and of 2 samples
   const Result one = Step(cpu_, batch_.Share(8, 1));
-  ExpectClose(Step(module_, batch_.Share(8, 1), 2), one);  // the second part has none
+  ExpectClose(Step(module_, batch_.Share(8, 1), 2), one);  // the second part is empty
 }
 
 TEST_P(ModelStep, RepeatsToTheBit) {
@@ -205,7 +205,7 @@ TEST_P(ModelStep, AShareWithoutSamplesHasNoGradient) {
   EXPECT_EQ(result.gradients, zeros);
 }
 
-// Takes what is announced as soon as it may.
+// Copies each gradient as soon as it is announced and written.
 class Taker : public GradientSink {
  public:
   explicit Taker(const std::vector<float>& gradients) : gradients_(gradients) {}
@@ -236,7 +236,7 @@ TEST_P(ModelStep, AnnouncesGradientsInArenaOrderOnceTheyAreThere) {
   }
 }
 
-// The large models that ship, two samples: one step, and an evaluation with the statistics it leaves.
+// Runs the large shipped models on two samples: one step, and an evaluation with its statistics.
 class ShippedModel : public testing::TestWithParam<std::string> {
  protected:
   struct Outcome {
@@ -252,7 +252,7 @@ class ShippedModel : public testing::TestWithParam<std::string> {
   }
 
   static std::vector<FieldSpec> InputsOf(const std::string& model) {
-    if (model.starts_with("seq2seq")) return {};  // the model says
+    if (model.starts_with("seq2seq")) return {};  // the model file lists them
     return {{"data", DType::kF32, {3, 32, 32}}, {"label", DType::kI32, {}, 10}};
   }
 
@@ -282,8 +282,8 @@ class ShippedModel : public testing::TestWithParam<std::string> {
   std::vector<float> initial_;  // weights
 };
 
-// ModelInputs norm of two samples is steep, so the CPU's own kernels differ by more than rounding: by how
-// much is measured with another kernel of every convolution.
+// Batch norm of two samples amplifies rounding, so even the CPU's own kernels differ by more than
+// that.  A run with other convolution kernels measures by how much.
 TEST_P(ShippedModel, TrainsAndEvaluatesAsTheCpu) {
   std::map<std::string, std::string> other;
   for (const GraphLayer& layer : graph_.layers()) {

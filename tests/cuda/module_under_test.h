@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// True if DTRAIN_TEST_GPU=1, which tests/gpu.sh sets: use the module beside the tests. Otherwise
+// True if DTRAIN_TEST_GPU=1, which tests/gpu.sh sets: use the module beside the tests.  Otherwise
 // the tests use the stand-in.
 inline bool ModuleBesideTests() { return std::getenv("DTRAIN_TEST_GPU") != nullptr; }
 

@@ -104,7 +104,7 @@ TEST(GpuSolver, EverySolverWritesTheCpusBits) {
   }
 }
 
-// dtrain's threads flush denormals to zero. A velocity that decays by a factor of 0.9 per step
+// dtrain's threads flush denormals to zero.  A velocity that decays by a factor of 0.9 per step
 // would pass through them.
 TEST(GpuSolver, DenormalsAreZerosAsOnTheCpu) {
   const auto loops = MakeSolverLoops(DeviceUnderTest());

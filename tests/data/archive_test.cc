@@ -94,8 +94,8 @@ std::string TarEntry(char type, const std::string& name, const std::string& cont
   return header + body;
 }
 
-// UTF-8 names are stored in pax records, and the test's locale does not have these letters. Folders
-// are left out of the list.
+// UTF-8 names are stored in pax records, and the test's locale does not have these letters.
+// Folders are left out of the list.
 TEST(Archive, NamesNeedNoLocale) {
   const TempFolder folder;
   folder.Write("a.tar", TarEntry('x', "p", "17 path=größe/\n") + TarEntry('5', "d/", "") +
@@ -111,7 +111,7 @@ TEST(Archive, VisitsAllMembersInOnePass) {
   folder.WriteTar("a.tar.gz", {{"set/one", "1"}, {"set/big", LongContent()}, {"two", "22"}});
   std::vector<std::string> seen;
   const auto visit = [&](const std::string& member, MemberReader& in) {
-    if (member == "set/big") return;  // left unread
+    if (member == "set/big") return;  // this member is not read
     const std::string content = ReadAll(in, 10);
     seen.push_back(in.name() + " = " + content + " at " + std::to_string(in.position()));
   };
@@ -199,7 +199,7 @@ std::string ErrorOf(const fs::path& path) {
   });
 }
 
-// A gzip file ends with a checksum of its content and the content's length, 4 bytes each. The
+// A gzip file ends with a checksum of its content and the content's length, 4 bytes each.  The
 // content can often be read without them, so both must be compared.
 TEST(Archive, TheSumsAtTheEndOfAGzipFileAreCompared) {
   const TempFolder folder;

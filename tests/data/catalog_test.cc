@@ -108,7 +108,7 @@ TEST(Catalog, VerifyLooksIntoUnpackedAndRepackedFiles) {
   catalog_files.clear();
 }
 
-// A file without URLs is verified if it exists, compressed or not. It is not reported as missing.
+// A file without URLs is verified if it exists, compressed or not.  It is not reported as missing.
 TEST(Catalog, FilesThatAreNotFetchedAreVerifiedWhereTheyAre) {
   const TempFolder root;
   catalog_files = {{"tok/a.gz", {}, Sha256::Of("packed"), 6, Sha256::Of("text")}};

@@ -106,7 +106,7 @@ TEST(Cifar, UnpackedBatchesGoBeforeArchivesAndThePublishedBeforeOthers) {
   const auto first_label = [&] {
     return LabelsOf(*CifarSource(TinyInfo()).Load(folder.path(), 1), Split::kTrain)[0];
   };
-  folder.WriteTar("a.tar.gz", {{"python/data_batch_1", "pickled"}});  // passed over
+  folder.WriteTar("a.tar.gz", {{"python/data_batch_1", "pickled"}});  // has no batches: skipped
   auto members = Members();
   members.back().second = Records({7, 2, 3, 4}, 0);
   folder.WriteTar("b.tar.gz", members);

@@ -82,7 +82,7 @@ TEST(CropFlip, ViewsAreAFunctionOfSeedEpochAndSample) {
 }
 
 TEST(CropFlip, ViewsAreUniform) {
-  // Over two epochs of 50,000 images each of the 162 views is drawn 617 +- 25 times. A chi-squared
+  // Over two epochs of 50,000 images each of the 162 views is drawn 617 +- 25 times.  A chi-squared
   // with 161 degrees of freedom exceeds 223 once in a thousand.
   std::map<std::array<int64_t, 3>, int> counts;
   int mirrored = 0;

@@ -193,7 +193,7 @@ TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {
   EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }),
               HasSubstr("test.csv: no column is called 'a'"));
   folder_.Write("train.csv", "1,dog\n2,cat\n");
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }), HasSubstr("other columns"));
+  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }), HasSubstr("different columns"));
 
   folder_.Write("numbers.csv", "1,0\n2,3\n3,1\n");
   const std::string numbers = "train: " + Path("numbers.csv");

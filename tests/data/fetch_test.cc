@@ -174,7 +174,7 @@ TEST_F(FetchTest, GoesOnWhereADyingServerEnded) {
 }
 
 TEST_F(FetchTest, AnAddressIsTriedTwentyTimes) {
-  const std::string content = "twenty bytes and more";  // each try brings one
+  const std::string content = "twenty bytes and more";  // each try fetches one byte
   server_.Serve("/f", {.content = content, .dies_after = 1, .faults = 100});
   EXPECT_THAT(Fail(File({"/f"}, content)),
               AllOf(HasSubstr("(20 of 21 bytes here)"), HasSubstr("what came so far is kept"),

@@ -104,8 +104,8 @@ TEST_F(Hdf5Data, TheNamesOfSetsAreAHintOnlyWhereTheyAreMissing) {
   EXPECT_THAT(hint("no HDF5"), Not(HasSubstr("label")));
 }
 
-// Damaged bytes may crash the HDF5 library in the child process. The file is then refused, or other
-// numbers are read.
+// Damaged bytes may crash the HDF5 library in the child process.  The file is then refused, or
+// other numbers are read.
 TEST_F(Hdf5Data, DamageDoesNotCrashThisProcess) {
   const std::string sound = Hdf5Of({4, 3}, std::vector<float>(12, 1), {0, 1, 2, 0});
   int refused = 0;

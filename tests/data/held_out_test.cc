@@ -13,8 +13,8 @@
 namespace dtrain {
 namespace {
 
-// Sample i is the number i, or i + 1000 (epoch + 1) within an epoch. The set's own test samples are
-// negative.
+// Sample i is the number i, or i + 1000 (epoch + 1) within an epoch.  The set's own test samples
+// are negative.
 class Numbers : public Dataset {
  public:
   int64_t size(Split split) const override {

@@ -1,4 +1,4 @@
-// A small HTTP/1.1 server on 127.0.0.1 for the download tests. It can misbehave on purpose.
+// A small HTTP/1.1 server on 127.0.0.1 for the download tests.  It can misbehave on purpose.
 #pragma once
 
 #include <atomic>

@@ -61,7 +61,7 @@ TEST(Image, GreyIsThatOfTheStoredValuesInEveryFormat) {
   for (int i = 0; i < 64; ++i) red.insert(red.end(), {200, 0, 0});
   for (const uint8_t pixel : Decoded(JpegOf(red, 8, 8, 3), {1, 8, 8})) EXPECT_NEAR(pixel, 60, 1);
   // A JPEG cannot hold such noise: the decoded RGB values are clipped, so its stored brightness
-  // differs from theirs. Grey must come from the RGB values.
+  // differs from theirs.  Grey must come from the RGB values.
   const std::string noise = JpegOf(NoisyPixels(32, 32, 3), 32, 32, 3);
   const auto rgb = Decoded(noise, {3, 32, 32});
   const auto grey = Decoded(noise, {1, 32, 32});
@@ -209,7 +209,7 @@ void ExpectTurned(const std::string& jpeg, int orientation, const Shape& stored,
   }
 }
 
-// The image is decoded at full size and at 1/8. At 1/8 the last row and column of 63 x 38 are only
+// The image is decoded at full size and at 1/8.  At 1/8 the last row and column of 63 x 38 are only
 // half covered, and turning the image moves them to another side.
 TEST(Image, AnImageThatLiesOnItsSideIsTurnedBeforeItsSizeChanges) {
   const std::string jpeg = JpegOf(NoisyPixels(500, 300, 3), 500, 300, 3);

@@ -43,7 +43,7 @@ class KeptSamples : public testing::Test {
  protected:
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
-  // Loads the first kKept samples. If `limited`, the source keeps no more than these in memory.
+  // Loads the first kKept samples.  If `limited`, the source keeps no more than these in memory.
   std::shared_ptr<const Dataset> Load(const std::string& name, const std::string& keys,
                                       bool limited) const {
     config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes odd images into a folder, and what PIL makes of each (Debian's python3-pil and python3-numpy).
+"""Writes odd images into a folder, each with its pixels as PIL decodes them (Debian's python3-pil and python3-numpy).
 
     tests/data/odd_images.py FOLDER
 
@@ -8,9 +8,9 @@ FOLDER/list.tsv has a line for each image and way of treating EXIF orientation:
     NAME  exif|ignore  read     ROWS  COLUMNS  TOLERANCE     (NAME.exif.rgb, NAME.exif.l: rows of RGB and of grey bytes)
     NAME  exif|ignore  refused  REASON                       (a part of dtrain's message)
 
-Where PIL itself does not go by the format, the image has a stand-in, 8-bit values with alpha, of which PIL's reading is
-right: 16 bits are round(v / 257), where PIL takes the upper byte or cuts off above 255; and the transparent value
-(tRNS) of grey with fewer than 8 bits, and of 16 bits, is compared before values become 8 bits.
+If PIL does not follow the format, it decodes a stand-in instead: the image in 8 bits with alpha, which PIL reads
+correctly.  This concerns 16 bits, which are round(v / 257) while PIL takes the upper byte or clips above 255, and the
+transparent value (tRNS) of 16 bits and of grey with fewer than 8 bits, which is compared before values become 8 bits.
 """
 import base64
 import io
@@ -31,7 +31,7 @@ PNG_START = b"\x89PNG\r\n\x1a\n"
 rng = numpy.random.default_rng(1)
 
 
-# PNG, by hand: PIL does not write most of it.
+# PNG files are written by hand, because PIL cannot write most of these.
 
 
 def number(value):
@@ -47,7 +47,7 @@ def header(rows, columns, depth, colour, interlaced=False):
 
 
 def packed_rows(samples, depth):
-    """Rows of [rows, columns, channels], each behind the number of its filter."""
+    """Returns the rows of a [rows, columns, channels] array, each after the number of its filter."""
     rows = b""
     for row in samples.reshape(len(samples), -1):
         if depth == 16:
@@ -67,7 +67,7 @@ def idat(samples, depth, interlaced=False):
 
 
 def png(samples, depth, colour, interlaced=False, before=b"", after=b""):
-    """`before` and `after`: chunks on both sides of the pixels."""
+    """Returns a PNG file with the chunks `before` and `after` the pixels."""
     pixels = chunk(b"IDAT", zlib.compress(idat(samples, depth, interlaced)))
     return PNG_START + header(*samples.shape[:2], depth, colour, interlaced) + before + pixels + after + chunk(b"IEND")
 
@@ -85,7 +85,7 @@ def in_8_bits(samples, depth):
 
 
 def stand_in(samples, depth, colour, transparent=None):
-    """The same image in 8 bits, with alpha where one value is transparent."""
+    """Returns the same image in 8 bits, with an alpha channel if one value is transparent."""
     values = in_8_bits(samples, depth)
     if transparent is None:
         return png(values, 8, colour)
@@ -112,7 +112,7 @@ def png_transparent():
         yield f"png_grey{depth}_trns.png", png(samples, depth, GREY, depth == 4, trns), same
     for depth in (8, 16):
         samples = noise(depth, RGB)
-        if depth == 16:  # one that differs from the transparent one in its lower byte alone
+        if depth == 16:  # differs from the transparent value only in the lower byte
             samples[7, 7] = samples[3, 5] ^ 1
         trns = chunk(b"tRNS", struct.pack(">HHH", *samples[3, 5]))
         same = stand_in(samples, depth, RGB, samples[3, 5])
@@ -174,10 +174,10 @@ def png_shapes():
     yield "png_animated_with_another_first.png", saved(first, "PNG", default_image=True, **frames)
 
 
-# JPEG, by PIL.
+# PIL writes these JPEG files.
 
 
-# Written by libjpeg-turbo's own functions, since PIL does not write them: 20 x 12 pixels.
+# libjpeg-turbo wrote these files of 20 x 12 pixels, because PIL cannot write them.
 RARE_JPEGS = {
     "restart_markers": (
         "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxO"
@@ -233,9 +233,9 @@ def without_jfif(file):
 
 
 def jpegs():
-    colours = photo(37, 53)  # whose chroma leaves what red, green and blue can be
+    colours = photo(37, 53)  # its chroma leaves the range of RGB
     for quality in (1, 50, 100):
-        for shared in range(3):  # pixels that have one chroma: 1, 2 or 4
+        for shared in range(3):  # subsampling: 1, 2 or 4 pixels share a chroma value
             name = f"jpeg_noise_quality{quality}_subsampling{shared}.jpg"
             yield name, jpeg(colours, quality=quality, subsampling=shared)
     yield "jpeg_smooth.JPEG", jpeg(waves(40, 56))
@@ -258,11 +258,11 @@ def jpegs():
     yield "jpeg_two_in_one.jpg", saved(colours, "MPO", save_all=True, append_images=[photo()])
 
 
-# EXIF.
+# These images have EXIF blocks.
 
 
 def tiff(orientation, order="<", kind="H", count=1, entries=()):
-    """An EXIF block: `entries` before the orientation, each (tag, type, count, four bytes)."""
+    """Returns an EXIF block with `entries` before the orientation, each (tag, type, count, four bytes)."""
     value = struct.pack(order + kind, orientation).ljust(4, b"\0")
     own = struct.pack(order + "HHI", 0x0112, {"H": 3, "I": 4}[kind], count) + value
     others = b"".join(struct.pack(order + "HHI", *entry[:3]) + entry[3] for entry in entries)
@@ -301,7 +301,7 @@ def exif_images():
 
 
 def exif_without_orientation():
-    """Read as if there were no EXIF block."""
+    """These are read as if they had no EXIF block."""
     file = jpeg(photo(19, 26), quality=90)
     block = tiff(6)
     yield "exif_orientation_0.jpg", with_exif(file, tiff(0))
@@ -317,7 +317,7 @@ def exif_without_orientation():
     yield "exif_behind_the_pixels.jpg", file + with_exif(file, block)[2:]
 
 
-# What is refused, and a part of the reason.
+# These images are refused with a reason that contains the given text.
 
 
 def changed(file, at, byte):
@@ -370,7 +370,7 @@ def refused_jpegs():
         yield f"jpeg_{share}.jpg", file[:int(share * len(file))], broken
     yield "jpeg_start_alone.jpg", b"\xff\xd8\xff", broken
     frame = file.index(b"\xff\xc0")
-    at = frame + 4  # its precision; then rows and columns
+    at = frame + 4  # the precision is here, then rows and columns
     yield "jpeg_12_bits.jpg", file[:at] + b"\x0c" + file[at + 1:], broken
     yield "jpeg_no_rows.jpg", file[:at + 1] + b"\0\0" + file[at + 3:], broken
     yield "jpeg_no_tables.jpg", file[:2] + file[frame:], broken
@@ -379,18 +379,18 @@ def refused_jpegs():
     yield "jpeg_cmyk.jpg", jpeg(printed), "the colours of a printer (CMYK)"
 
 
-# What PIL makes of them.
+# Below, PIL decodes the images.
 
 
 def upright(image):
     try:
         return ImageOps.exif_transpose(image)
-    except (SyntaxError, struct.error):  # a damaged block, of which PIL's own open says nothing
+    except (SyntaxError, struct.error):  # a damaged block, which PIL's open ignores
         return image
 
 
 def as_pil_reads(file, orientation):
-    """[rows, columns, 3] and [rows, columns]."""
+    """Returns the image as RGB [rows, columns, 3] and as grey [rows, columns]."""
     image = Image.open(io.BytesIO(file))
     if orientation == "exif":
         image = upright(image)
@@ -410,7 +410,7 @@ def write_read(folder, images, orientation, lines):
 
 
 def main():
-    warnings.simplefilter("ignore")  # PIL's, of damaged EXIF blocks
+    warnings.simplefilter("ignore")  # PIL warns of damaged EXIF blocks
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     lines = []

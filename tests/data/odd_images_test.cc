@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr const char* kPython = "/usr/bin/python3";  // for which Debian's packages are
+constexpr const char* kPython = "/usr/bin/python3";  // Debian's packages are installed for it
 
 // A line of list.tsv.
 struct OddImage {

@@ -65,7 +65,7 @@ class TerminalAsStderr {
   // Returns all the output and restores stderr.
   std::string Text() {
     std::fflush(stderr);
-    std::fputs("\n", stderr);  // an end to read up to: a terminal hands over what came in chunks
+    std::fputs("\n", stderr);  // marks the end: a terminal returns output in chunks
     std::string text;
     char chunk[512];
     while (text.find("\r\n") == std::string::npos) {

@@ -51,8 +51,8 @@ TEST(Sampler, ReusedMemoryDoesNotMatter) {
 }
 
 TEST(Sampler, PermutationsAreUniform) {
-  // In 24 * 500 epochs each of the 24 orders of 4 samples occurs about 500 times. A chi-squared with
-  // 23 degrees of freedom exceeds 49.7 once in a thousand.
+  // In 24 * 500 epochs each of the 24 orders of 4 samples occurs about 500 times.  A chi-squared
+  // with 23 degrees of freedom exceeds 49.7 once in a thousand.
   const Sampler sampler(1, 4, 4);
   std::map<std::vector<int64_t>, int> seen;
   for (uint64_t epoch = 0; epoch < 24 * 500; ++epoch) ++seen[Order(sampler, epoch)];

@@ -13,7 +13,8 @@
 
 namespace dtrain {
 
-// Returns the source that the `keys` of section data configure. Throws the errors that a run would.
+// Returns the source that the `keys` of section data configure.  Throws the errors that a run
+// would.
 inline std::shared_ptr<DatasetSource> OwnSourceOf(const std::string& name,
                                                   const std::string& keys) {
   config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");

@@ -46,7 +46,7 @@ TEST(Utf8, LowerCaseOfEuropeanLetters) {
 }
 
 // The capitals of Latin-1, Latin Extended-A, Greek and Cyrillic (except for a dotted I and accented
-// Greek letters), and below them their small letters. No other character below U+0500 changes.
+// Greek letters), and below them their small letters.  No other character below U+0500 changes.
 constexpr std::u32string_view kCapitals =
     U"ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞĀĂĄĆ"
     U"ĈĊČĎĐĒĔĖĘĚĜĞĠĢĤĦĨĪĬĮĲĴĶĹĻĽĿŁŃŅŇŊŌŎŐŒŔŖŘŚŜŞŠŢŤŦŨŪŬŮŰŲŴŶŸŹŻŽΑΒ"

@@ -40,8 +40,8 @@ TEST(ThreadsByRule, TheFullestNodeDecides) {
 }
 
 TEST(ThreadsByRule, AServerTakesItsShareButHasNoTeam) {
-  // Beside two workers the server is a third rank that needs cores. Alone on a small node it limits
-  // no worker.
+  // Beside two workers the server is a third rank that needs cores.  Alone on a small node it
+  // limits no worker.
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 12)}, {0, Cpus(0, 12)}, {0, Cpus(0, 12)}}, 2), 4);
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 12)}, {0, Cpus(0, 12)}, {2, Cpus(0, 1)}}, 2), 6);
 }

@@ -19,7 +19,7 @@ Wire WireOf(const std::string& cast) { return MakeCompress("{name: " + cast + "}
 
 class EveryCast : public testing::TestWithParam<std::string> {};
 
-// One worker.  The sent values are what the weights lose at rate 1; they are added in the order of a plain loop.
+// One worker.  At rate 1 the sent values are the decrease of the weights; they are added in the order of a plain loop.
 TEST_P(EveryCast, SentAndKeptAreWhatWasAccumulatedToTheBit) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
   LocalWorld::Run(1, [&](Transport& transport) {
@@ -48,8 +48,8 @@ TEST_P(EveryCast, SentAndKeptAreWhatWasAccumulatedToTheBit) {
   });
 }
 
-// With plain SGD at rate 1, the loss of the weights plus the residuals is the sum of the gradients of all steps and
-// ranks.
+// With plain SGD at rate 1, the decrease of the weights plus the residuals is the sum of the gradients of all steps
+// and ranks.
 TEST_P(EveryCast, SumsLoseNothingAndAgreeOnAllRanks) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   for (const auto& [ranks, collective] :

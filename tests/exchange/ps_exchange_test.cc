@@ -124,7 +124,7 @@ TEST(PsExchange, AnAsynchronousRunPausesWhenEverySampleStartedIsApplied) {
     EXPECT_EQ(applied, 10 * steps) << name;
     EXPECT_GE(applied, 500) << name;
     EXPECT_LE(applied, 500 + 2 * 10)
-        << name;                        // includes the steps that started while the boundary message was on its way
+        << name;  // includes the steps that started while the boundary message was on its way
     EXPECT_EQ(counted, steps) << name;  // the staleness of every gradient is counted once
   }
 }
@@ -134,8 +134,7 @@ TEST(PsExchange, ARunGoesOnAfterABoundary) {
   const Placement placement = strategy->Place(2);
   LocalWorld::Run(3, [&](Transport& transport) {
     RankInputs inputs(*strategy, placement, 0, 400);
-    inputs.spec.rule.checkpoint_every_steps =
-        10;  // boundaries at about 100, 200 and 300 samples
+    inputs.spec.rule.checkpoint_every_steps = 10;  // boundaries at about 100, 200 and 300 samples
     ThreadedExchange exchange(transport, inputs.spec, 0);
     BoundaryState boundary;
     int boundaries = 0;
@@ -312,7 +311,8 @@ TEST(PsExchange, ASlowStepIsNoStall) {
       exchange.End({.samples = 10});
     }
   };
-  RunRanks(*strategy, 2, 40, body, 0.2);  // throws if a rank that should be a worker is taken for a server
+  RunRanks(*strategy, 2, 40, body,
+           0.2);  // throws if a rank that should be a worker is taken for a server
 }
 
 TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
@@ -320,7 +320,8 @@ TEST(PsExchange, AServerThatNeverAnswersIsNamed) {
   std::string message;
   const auto run = [&] {
     LocalWorld::Run(2, [&](Transport& transport) {
-      if (transport.rank() == 1) {  // this rank is alive but not a server: it waits until rank 0 is gone
+      if (transport.rank() ==
+          1) {  // this rank is alive but not a server: it waits until rank 0 is gone
         std::byte never[1];
         Request request = transport.Receive(0, Tag::kCollective, never);
         while (!transport.Test(request)) std::this_thread::yield();

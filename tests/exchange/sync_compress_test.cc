@@ -170,8 +170,8 @@ TEST(SyncCompress, MomentumAtTheWorkersIsThatOfAPlainLoop) {
   });
 }
 
-// With plain SGD at rate 1, the loss of the weights plus the residuals is the sum of the gradients of all steps and
-// ranks.
+// With plain SGD at rate 1, the decrease of the weights plus the residuals is the sum of the gradients of all steps
+// and ranks.
 class SumsTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
@@ -208,7 +208,7 @@ TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Exchanges, SumsTest, ::testing::Values("gather", "gtopk", "oktopk"));
 
-// Returns the entries that each rank sends in each step, the positions at which its residual is 0 afterwards.
+// Returns, by rank and step, the entries that the rank sends: the positions where its residual is 0 afterwards.
 std::vector<std::vector<std::vector<size_t>>> SentByRandK(const std::string& seeds, int ranks) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   std::vector<std::vector<std::vector<size_t>>> sent(static_cast<size_t>(ranks));

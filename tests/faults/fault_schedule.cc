@@ -21,7 +21,7 @@ Fault DrawFault(Draws& draws, const Possible& possible) {
   fault.who = draws.Below(of_rank ? possible.ranks : possible.workers);
   fault.number = draws.Below(possible.steps);
   fault.at = draws.Real(0, possible.seconds);
-  // From a moment to a good part of the run.
+  // Lasts from a moment to a large part of the run.
   fault.size =
       draws.Coin() ? draws.Real(0, 0.02) * possible.seconds : draws.Real(0, 0.5) * possible.seconds;
   if (fault.kind == Kind::kSlow) {
@@ -36,14 +36,14 @@ Fault DrawFault(Draws& draws, const Possible& possible) {
   return fault;
 }
 
-// Without the faults [begin, end).
+// Returns the schedule without the faults [begin, end).
 FaultSchedule Without(const FaultSchedule& schedule, size_t begin, size_t end) {
   FaultSchedule rest(schedule.begin(), schedule.begin() + static_cast<ptrdiff_t>(begin));
   rest.insert(rest.end(), schedule.begin() + static_cast<ptrdiff_t>(end), schedule.end());
   return rest;
 }
 
-// Simpler than a fault, the simplest first.
+// Returns simpler variants of a fault, the simplest first.
 std::vector<Fault> Simpler(const Fault& fault) {
   std::vector<Fault> simpler;
   const auto with = [&](auto Fault::*member, auto value) {
@@ -57,13 +57,13 @@ std::vector<Fault> Simpler(const Fault& fault) {
   with(&Fault::number, std::max(fault.number - 1, first));
   with(&Fault::at, 0.0);
   if (fault.kind == Kind::kSlow) with(&Fault::count, std::max<int64_t>(fault.count / 2, 1));
-  // Seconds in round numbers, and no factor below 1.
+  // Rounds seconds; a factor is at least 1.
   if (fault.size > 1e-3)
     with(&Fault::size, fault.size / 2 < 1 && fault.kind == Kind::kSlow ? 1 : fault.size / 2);
   return simpler;
 }
 
-// Parts of it, the larger ones first.
+// Leaves out parts of the schedule, the larger ones first.
 void LeaveOut(FaultSchedule& schedule, const std::function<bool(const FaultSchedule&)>& fails) {
   for (size_t length = schedule.size(); length > 0;) {
     bool shorter = false;
@@ -81,7 +81,7 @@ void LeaveOut(FaultSchedule& schedule, const std::function<bool(const FaultSched
   }
 }
 
-// True where a fault could be made simpler.
+// Returns true if it made a fault simpler.
 bool Simplify(FaultSchedule& schedule, const std::function<bool(const FaultSchedule&)>& fails) {
   bool any = false;
   for (size_t i = 0; i < schedule.size();) {
@@ -171,7 +171,7 @@ void Apply(const FaultSchedule& schedule, std::vector<std::vector<double>> steps
 
 FaultSchedule Shrink(FaultSchedule schedule,
                      const std::function<bool(const FaultSchedule&)>& fails) {
-  // Once more where a fault has become simpler: another may not be needed any longer.
+  // Repeats after a fault became simpler: another one may be unnecessary now.
   for (bool simpler = true; simpler;) {
     LeaveOut(schedule, fails);
     simpler = Simplify(schedule, fails);

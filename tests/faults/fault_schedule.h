@@ -1,4 +1,4 @@
-// A schedule of faults for a simulated run: drawn from a seed, told in one line each, and made shorter.
+// A schedule of faults for a simulated run: drawn from a seed, printed one per line, and shrunk.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace dtrain {
 
 struct Fault {
   enum class Kind {
-    kStop,   // a rank does nothing for a while
+    kStop,   // a rank pauses
     kSlow,   // some steps of a worker take longer
-    kDelay,  // a message, and so what follows it between these ranks, arrives later
-    kNaN,    // a gradient has one
-    kDeath,  // of a worker
+    kDelay,  // a message, and later ones between these ranks, arrive later
+    kNaN,    // a gradient contains a NaN
+    kDeath,  // a worker dies
   };
   Kind kind;
   int64_t who = 0;     // rank or worker
   int64_t to = 0;      // kDelay: the other rank
-  int64_t number = 0;  // of the message, or of the worker's step; kDeath: behind so many steps
+  int64_t number = 0;  // of the message or of the worker's step; kDeath: steps before it
   int64_t count = 0;   // kSlow: steps
   double at = 0;       // kStop: seconds
   double size = 0;     // seconds; kSlow: a factor
@@ -34,7 +34,7 @@ using FaultSchedule = std::vector<Fault>;
 
 std::string Describe(const FaultSchedule& schedule);
 
-// What may happen in a run of so many virtual seconds, in which each worker makes about so many steps.
+// The possible faults of a run of about this many virtual seconds, with this many steps per worker.
 struct Possible {
   int ranks = 1, workers = 1;
   int64_t steps = 1;
@@ -45,13 +45,13 @@ struct Possible {
 };
 FaultSchedule DrawSchedule(Draws& draws, const Possible& possible);
 
-// For the run of `setup`, whose workers would take `steps` (seconds, by worker) without faults.  NaNs are the
-// source's.
+// Applies the schedule to the run of `setup`, whose workers would take `steps` (seconds, by worker) without faults.
+// The gradient source adds the NaNs.
 void Apply(const FaultSchedule& schedule, std::vector<std::vector<double>> steps,
            SimulationSetup& setup);
 
-// The shortest schedule it comes to that still `fails`, by leaving faults out, half of them at first, and
-// then making those that are left smaller and earlier.
+// Returns a shorter schedule that still `fails`: leaves out faults, at first half of them, then makes the remaining
+// ones smaller and earlier.
 FaultSchedule Shrink(FaultSchedule schedule,
                      const std::function<bool(const FaultSchedule&)>& fails);
 

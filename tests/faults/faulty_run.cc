@@ -15,8 +15,8 @@ namespace dtrain {
 namespace {
 
 constexpr int kMostWorkers = 6;
-constexpr int64_t kSamples = 8;    // of a gradient
-constexpr int64_t kPlaces = 1200;  // of a worker: more than it makes steps
+constexpr int64_t kSamples = 8;    // per gradient
+constexpr int64_t kPlaces = 1200;  // per worker: more than it makes steps
 constexpr int64_t kSize = kMostWorkers * kPlaces;
 const ArenaLayout kLayout{{{"fc.weight", {kSize / 3}, {0, kSize / 3}, true},
                            {"conv.weight", {kSize - kSize / 3}, {kSize / 3, kSize}, true}}};
@@ -48,7 +48,7 @@ bool IsFinite(const std::vector<float>& values) {
   return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
 }
 
-// Draws come one after the other, whatever the strategy makes of them.
+// The draws are the same whatever the strategy uses of them.
 std::string DrawKeys(const std::string& name, int workers, int64_t staleness, Draws& draws) {
   const bool has_servers = name.starts_with("ps_") || name == "gssp" || name == "inhad";
   if (!has_servers) return "{}";
@@ -81,7 +81,7 @@ std::string DrawKeys(const std::string& name, int workers, int64_t staleness, Dr
 ClusterConfig DrawCluster(int workers, Draws& draws) {
   ClusterConfig cluster;
   cluster.slowdown.clear();
-  const bool alike = draws.Coin();  // then many things happen at the same time
+  const bool alike = draws.Coin();  // then many events happen at the same time
   for (int worker = 0; worker < workers; ++worker) {
     cluster.slowdown.push_back(alike ? 1 + worker % 2 : draws.Real(1, 4));
   }
@@ -188,7 +188,8 @@ std::string FaultyRun::Broken(const FaultSchedule& schedule) const {
   if (!broken.empty()) return broken;
   if (Run(schedule).result.state_sha256 != outcome.result.state_sha256)
     return "the same run again ends otherwise";
-  // Nobody waits for a clock here: whatever comes late, the numbers are those of a run without faults.
+  // A synchronous run does not depend on time: however late messages are, its numbers are those of a run without
+  // faults.
   if (!strategy_->synchronous() || outcome.nan) return "";
   return Run({}).result.weights == outcome.result.weights
              ? ""
@@ -200,7 +201,7 @@ std::string FaultyRun::BrokenBy(const Outcome& outcome) const {
   if (!outcome.nan && !result.end.finite) return "the run has diverged without a NaN";
   if (result.end.finite && !IsFinite(result.weights))
     return "weights of a run that has not diverged are NaN";
-  // A gradient that is thrown away or dies with its worker harms nobody.
+  // A gradient with a NaN has no effect if it is dropped or lost with its worker.
   if (outcome.nan && result.end.finite && result.protocol.dropped + result.protocol.lost == 0 &&
       compress_.empty()) {
     return "a NaN was applied and not noticed";
@@ -252,7 +253,7 @@ std::string FaultyRun::BrokenWeights(const Outcome& outcome) const {
       all_reduce ? outcome.computed[0] * workers_ : result.protocol.gradients();
   if (applied != expected)
     return fmt::format("{} of {} gradients are in the weights", applied, expected);
-  // One is not worth more than another, unless the strategy says so.
+  // All gradients have equal weight, except in these strategies.
   const bool equal = name_ != "inhad" && name_ != "gssp";
   if (equal && least != most)
     return fmt::format("a gradient counts {:g} times another", most / least);

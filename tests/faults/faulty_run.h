@@ -1,7 +1,7 @@
-// One simulated run with numbers and faults, and whether what the strategy promises held in it.
+// One simulated run with numbers and faults, and a check of what the strategy guarantees.
 //
-// Every gradient is 1 at a place of its own and 0 elsewhere, so that the weights at the end show which were
-// applied.
+// Every gradient is 1 at one position of its own and 0 elsewhere, so that the weights at the end show which gradients
+// were applied.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace dtrain {
 
-// What a seed makes of a strategy: its keys, a cluster, how long it trains.
+// A run drawn from a seed: the strategy's keys, a cluster, and its length.
 class FaultyRun {
  public:
-  // "ps_ssp", with a compressor behind '+' ("gssp+gdtopk").
+  // "ps_ssp", or with a compressor after '+': "gssp+gdtopk".
   FaultyRun(const std::string& strategy, uint64_t seed);
 
   std::string Describe() const;  // "ps_ssp {servers: 2, ...}, 5 workers, seed 7"
-  FaultSchedule Draw() const;    // faults for it
+  FaultSchedule Draw() const;    // draws faults for this run
 
-  // The first promise that was broken, "" for none.
+  // Returns the first guarantee that was broken, or "".
   std::string Broken(const FaultSchedule& schedule) const;
 
-  // What came of a run.
+  // The outcome of a run.
   struct Outcome {
     SimulationResult result;
     std::vector<int64_t> computed;  // gradients, by worker
-    bool nan = false;               // one of them had a NaN
+    bool nan = false;               // one of the gradients had a NaN
   };
-  // Throws where somebody waits for ever.
+  // Throws if an actor waits for ever.
   Outcome Run(const FaultSchedule& schedule) const;
   int64_t staleness() const { return staleness_; }
 
@@ -41,12 +41,12 @@ class FaultyRun {
 
   std::string name_, compress_, keys_;
   int workers_;
-  int64_t steps_;  // of each worker, about
+  int64_t steps_;  // per worker, approximately
   int64_t staleness_ = -1;
   uint64_t seed_;
   std::unique_ptr<Strategy> strategy_;
   ClusterConfig cluster_;
-  bool chaptered_;  // boundaries on the way
+  bool chaptered_;  // the run has boundaries before its end
 };
 
 }  // namespace dtrain

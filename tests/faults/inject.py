@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Does real runs real harm, and looks at how they end.
+"""Injects faults into real runs and checks how they end.
 
-Each injection is drawn from its seed: a strategy and placement, a phase of the run, a rank and what
-happens to it. A signal kills it (KILL, SEGV, ABRT, BUS) or stops it (STOP); it leaves by exit(3) (EXIT)
-or an exception (THROW) out of a call of MPI, or its fsync(2) fails (FSYNC; see harm/harm.cc); the disk of the
-run folder is full (FULL; as root: a small tmpfs). With --hosts, on hosts made of network namespaces, the
-rank's host is cut off the network (CUT). Behind it the run must have ended in time, with the exit code
-that says why and with the right rank named; no process, no shared memory and no temporary file may be
-left; and with --resume auto it must go on, a synchronous strategy to the weights of the run that nobody
-harmed.
+Each injection is drawn from its seed: a strategy and placement, a phase of the run, a rank and the fault of that
+rank. A signal kills it (KILL, SEGV, ABRT, BUS) or stops it (STOP); it leaves an MPI call by exit(3) (EXIT)
+or by an exception (THROW), or its fsync(2) fails (FSYNC; see harm/harm.cc); the disk of the run folder is
+full (FULL; as root: a small tmpfs). With --hosts, on hosts made of network namespaces, the rank's host is
+cut off from the network (CUT). After the fault the run must end in time, with the exit code of the fault
+and with the right rank in its message; no process, shared memory or temporary file may be left; and
+with --resume auto the run must continue, with a synchronous strategy to the weights of the run without
+the fault.
 
     tests/faults/inject.py --count 300              # under `dtrain train --workers`
     tests/faults/inject.py --count 50 --mpirun      # the same ranks under a plain mpirun
     tests/faults/inject.py --count 20 --hosts PROGRAM  # on hosts whose links are cut (netns-cluster)
-    tests/faults/inject.py --seed 815               # one again, with all that it says
+    tests/faults/inject.py --seed 815               # repeats one injection with its whole output
 """
 
 import argparse
@@ -38,7 +38,7 @@ SYNCHRONOUS = [["strategy.name=allreduce"], ["strategy.name=wfbp"], ["strategy.n
                ["strategy.name=allreduce", "compress.name=topk", "compress.density=0.1"],
                ["strategy.name=ps_bsp", "strategy.servers=1"],
                ["strategy.name=ps_bsp", "strategy.placement=colocated"]]
-# mgwfbp is synchronous, but has the bits of its plan, which follows measured times.
+# mgwfbp is synchronous, but its bits depend on its plan, which is made from measured times.
 OTHERS = [["strategy.name=mgwfbp", "collective=ring"], ["strategy.name=ps_asp"], ["strategy.name=ps_asp", "compress.name=topk"],
                 ["strategy.name=ps_ssp", "strategy.servers=2"],
                 ["strategy.name=ps_ssp", "strategy.placement=colocated"], ["strategy.name=ps_dssp"],
@@ -46,15 +46,15 @@ OTHERS = [["strategy.name=mgwfbp", "collective=ring"], ["strategy.name=ps_asp"],
                 ["strategy.name=gssp", "strategy.servers=2", "compress.name=gdtopk"],
                 ["strategy.name=inhad", "cluster.per_node=3"],
                 ["strategy.name=inhad", "cluster.per_node=1", "window=false"]]
-# How many ranks have servers of their own.
+# Number of ranks with a server and no worker.
 SERVERS = {"ps_bsp": 1, "ps_asp": 1, "ps_ssp": 1, "ps_dssp": 1, "gssp": 2, "inhad": 1}
 PHASES = ["MPI_Init", "starting", "loading data", "training", "evaluating", "writing a checkpoint", "ended"]
-# As status records count (framework/launch/status_record.h); writing the results is part of the end.
+# The order of the phases in status records (framework/launch/status_record.h); writing the results is part of the end.
 DOING = PHASES[1:] + ["ended", "measuring the model"]
 KILLING = ["KILL", "SEGV", "ABRT", "BUS"]
-# What harm/harm.cc does at a signal.
+# The signals on which harm/harm.cc acts.
 BY_LIBRARY = {"EXIT": signal.SIGRTMIN + 1, "THROW": signal.SIGRTMIN + 2, "FSYNC": signal.SIGRTMIN + 3}
-# Exit codes of the program (framework/cli/README.md), or of a shell.
+# Exit codes of the program (framework/cli/README.md) or of a shell.
 EXPECTED = {"STOP": 7, "CUT": 7, "EXIT": 4, "THROW": 1, "FSYNC": 6, "FULL": 6,
             **{name: 128 + signal.Signals[f"SIG{name}"] for name in KILLING}}
 
@@ -66,7 +66,7 @@ class Fault:
     phase: str
     rank: int
     harm: str  # a key of EXPECTED
-    delay: float  # behind the begin of the phase
+    delay: float  # seconds after the begin of the phase
 
     def __str__(self):
         return (f"seed {self.seed}: {' '.join(self.settings)}; {self.harm} for rank {self.rank}, "
@@ -112,7 +112,7 @@ class Run:
         if options.hosts:
             self.program = [options.hosts, "mpirun", "--map-by", "node", "-n", str(self.ranks), options.dtrain]
         elif options.mpirun:
-            # Ours looks for its files there; a folder of this run's shows what is left.
+            # TMPDIR is a folder of this run, so that left() sees which files the run leaves.
             self.program = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(self.ranks), options.dtrain]
 
     def start(self, library=None):
@@ -128,7 +128,7 @@ class Run:
         shutil.rmtree(self.folder)
 
     def processes(self):
-        """{pid: rank} of all processes of the run; -1 for those that are no rank."""
+        """Returns {pid: rank} of all processes of the run; the rank is -1 for other processes."""
         found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -145,7 +145,7 @@ class Run:
         return found
 
     def doing(self, rank):
-        """The rank's phase and pid by its status record, once there is one."""
+        """Returns the rank's phase and pid from its status record, or (None, None) before it has one."""
         for record in self.temporary.glob(f"dtrain-*/rank-{rank}"):
             try:
                 valid, _, pid, doing = struct.unpack("<4i", record.read_bytes()[:16])
@@ -156,7 +156,7 @@ class Run:
         return None, None
 
     def await_phase(self, program, fault):
-        """The pid of the rank once it is in the phase; None when the run ends before."""
+        """Returns the pid of the rank when it is in the phase, or None if the run ends before."""
         while program.poll() is None:
             phase, pid = self.doing(fault.rank)
             if pid and (phase == fault.phase or fault.phase in ("starting", "MPI_Init")):
@@ -169,7 +169,7 @@ class Run:
         return None
 
     def left(self, supervisor):
-        """What is wrong with what the run has left behind."""
+        """Returns an error for each file that the run has left behind."""
         shared = pathlib.Path("/dev/shm").glob(f"dtrain-{supervisor}-*")
         wrong = [f"left in TMPDIR: {entry.name}" for entry in self.temporary.iterdir()]
         return wrong + [f"left in /dev/shm: {entry.name}" for entry in shared]
@@ -180,7 +180,7 @@ class Run:
 
 
 class Disk:
-    """The disk of a run's folder, filled up to the last byte."""
+    """The disk of a run's folder, which fill() fills to the last byte."""
 
     def __init__(self, folder):
         self.filler = folder / "filler"
@@ -199,7 +199,7 @@ class Disk:
 
 
 class Link:
-    """The cable of a rank's host."""
+    """The network link of a rank's host."""
 
     def __init__(self, hosts, rank):
         self.command = [hosts, "link", f"node{rank + 1}"]
@@ -212,7 +212,7 @@ class Link:
 
 
 def catches(pid, number):
-    """Whether a process has a handler: the library installs its own before main."""
+    """Returns whether a process handles the signal: the library installs its handlers before main."""
     try:
         caught = re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
         return bool(int(caught[1], 16) >> (number - 1) & 1)
@@ -229,7 +229,7 @@ def end_all(processes):
 
 
 def await_end(program, run, seconds, ranks_only):
-    """Until the program, or at least all ranks, have ended; the seconds it took, None for longer."""
+    """Waits until the program (or, with ranks_only, every rank) has ended. Returns the seconds, None on a timeout."""
     begin = time.monotonic()
     while time.monotonic() - begin < seconds:
         if program.poll() is not None or (ranks_only and not any(rank >= 0 for rank in run.processes().values())):
@@ -239,14 +239,14 @@ def await_end(program, run, seconds, ranks_only):
 
 
 def inject(fault, run, undisturbed, options):
-    """What is wrong with how the run ended, and whether it was harmed at all."""
+    """Returns the errors in how the run ended, and whether the fault happened at all."""
     wrong = []
     library = pathlib.Path(options.dtrain).parent / "tests/faults/libharm.so"
     program = run.start(library if fault.harm in BY_LIBRARY else None)
     pid = run.await_phase(program, fault)
     while fault.harm == "CUT" and program.poll() is None and "parameters," not in (run.folder / "err").read_text():
-        time.sleep(0.001)  # MPI_Init, whose own limit is ten minutes
-    # A plain mpirun has no records: somewhere in the run.
+        time.sleep(0.001)  # wait for the end of MPI_Init, whose own time limit is ten minutes
+    # A plain mpirun has no status records: the fault happens somewhere in the run.
     time.sleep(fault.delay * 20 if run.by_mpirun else fault.delay)
     disk, link = Disk(run.disk), Link(options.hosts, fault.rank)
     harmed = pid is not None
@@ -263,9 +263,9 @@ def inject(fault, run, undisturbed, options):
             os.kill(pid, signal.Signals[f"SIG{fault.harm}"])
     except ProcessLookupError:
         harmed = False
-    # Only the ranks' own watch knows of a link that is cut; mpirun's daemons wait for their keep-alives.
+    # Only the ranks' own watch detects a cut link; mpirun's daemons wait for their keep-alives.
     ranks_only = fault.harm == "CUT"
-    # What is harmed may be used later only: the last checkpoint, the last message.
+    # The fault may have an effect only later, at the last checkpoint or the last message.
     later = 60 if fault.harm in ("FULL", "FSYNC", "EXIT", "THROW") else 0
     limit = 10 + (STALL if EXPECTED[fault.harm] == 7 else 0)
     took = await_end(program, run, limit + later + 20, ranks_only)
@@ -284,19 +284,19 @@ def inject(fault, run, undisturbed, options):
     said = (run.folder / "err").read_text()
     finished = code == 0 and run.hash() is not None
     if harmed and not finished:
-        # Of a rank that left mpirun takes over the code, and the supervisor says what it means.
+        # mpirun returns the code of a rank that left; the supervisor translates it.
         expected = 9 if fault.harm == "EXIT" and run.by_mpirun else EXPECTED[fault.harm]
-        # exit(3) destroys what the rank's other threads still compute with: one of them may crash before it is over.
+        # exit(3) destroys objects that other threads of the rank still use: one may crash before the process ends.
         crashed = fault.harm == "EXIT" and code == EXPECTED["SEGV"]
         if code != expected and not crashed and not ranks_only:
             wrong.append(f"exit code {code} instead of {expected}")
-        # Of ranks that have ended well only mpirun knows who was killed; a disk is nobody's; what is said of
-        # rank 0 by those that are cut off from it, and so from mpirun, nobody hears.
+        # No rank is named in three cases: only mpirun knows which rank was killed after all had ended well; a disk
+        # belongs to no rank; and ranks that are cut off from rank 0, and so from mpirun, cannot report it.
         named = re.search(rf"rank {fault.rank}\b|,1\],{fault.rank}\]", said)
         nameless = fault.phase == "ended" or fault.harm in ("FULL", "FSYNC") or (fault.harm, fault.rank) == ("CUT", 0)
         if not named and not nameless:
             wrong.append("the rank is not named")
-    time.sleep(0.5)  # ranks that were told to end do so
+    time.sleep(0.5)  # ranks that were told to end need a moment
     orphans = run.processes()
     if orphans:
         wrong.append(f"orphans {orphans}")
@@ -306,7 +306,7 @@ def inject(fault, run, undisturbed, options):
     again = run.start()
     code = again.wait(120)
     if not options.hosts:
-        # A plain mpirun has removed its own by now; ours removes nothing of it.
+        # A plain mpirun has removed its own files by now; dtrain does not remove them.
         wrong += run.left(again.pid)
     if code != 0:
         wrong.append(f"--resume auto ends with {code}")
@@ -319,10 +319,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=20, help="injections (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="the first one's seed (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="this one alone, in a folder that stays")
-    parser.add_argument("--harms", type=lambda words: words.split(","), help="of these alone: KILL,STOP,...")
-    parser.add_argument("--mpirun", action="store_true", help="under a plain mpirun")
-    parser.add_argument("--hosts", help="under mpirun on hosts that this program makes; links are cut")
+    parser.add_argument("--seed", type=int, help="only this seed; its folder is kept")
+    parser.add_argument("--harms", type=lambda words: words.split(","), help="only these faults: KILL,STOP,...")
+    parser.add_argument("--mpirun", action="store_true", help="start the ranks with a plain mpirun")
+    parser.add_argument("--hosts", help="program that makes hosts for mpirun; faults cut their links")
     parser.add_argument("--dtrain", default=str(ROOT / "build/release/dtrain"), help="the program (default: %(default)s)")
     options = parser.parse_args()
     harms = options.harms
@@ -333,7 +333,7 @@ def main():
             print("FULL is left out: only root can mount a small disk")
     seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.count)
     if options.hosts:
-        # One for each rank: an own host may be cut off alone.
+        # One host for each rank, so that a single rank can be cut off.
         subprocess.run([options.hosts, "up", str(WORKERS + max(SERVERS.values()))], check=True)
     try:
         failed, harmed = inject_all(seeds, harms, options)

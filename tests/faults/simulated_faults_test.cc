@@ -1,8 +1,8 @@
-// Thousands of simulated runs in which things go wrong: stopped ranks, slow steps, late and overtaking messages,
-// NaNs, deaths.  Every run ends, every gradient is accounted for, the bounds hold, and synchronous runs are
-// the undisturbed ones to the bit.  What breaks a promise is told as the shortest schedule that does.
+// Thousands of simulated runs with faults: stopped ranks, slow steps, late and overtaking messages, NaNs, deaths.
+// Every run must end, account for every gradient and keep its bounds, and synchronous runs equal the undisturbed ones
+// to the bit.  A failure prints the shortest schedule that still fails.
 //
-// support/seeds.h says how many: a tenth of them here.
+// support/seeds.h has the number of seeds; these tests use a tenth of it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,12 +40,12 @@ INSTANTIATE_TEST_SUITE_P(Strategies, SimulatedFaults,
                            return name;
                          });
 
-// A promise that nobody makes is broken, and what is left of a schedule is what broke it.
+// Checks a guarantee that no strategy gives: the shrunk schedule has only the fault that breaks it.
 TEST(Shrink, LeavesTheFaultThatMatters) {
   int64_t found = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const FaultyRun run("ps_asp", seed);
-    // Without a bound, a worker that is slow or stopped is left behind.
+    // Without a bound, a slow or stopped worker falls behind.
     const int64_t usual = static_cast<int64_t>(run.Run({}).result.protocol.staleness.size());
     const auto fails = [&](const FaultSchedule& schedule) {
       const FaultyRun::Outcome outcome = run.Run(schedule);
@@ -85,7 +85,7 @@ TEST(Shrink, FindsTwoFaultsThatBreakSomethingTogether) {
   EXPECT_EQ(least[1].size, 1);
 }
 
-// What a schedule says happens, in the run as well as in words.
+// A scheduled fault happens in the run as it is described.
 TEST(SimulatedFaults, AStoppedRankHoldsUpTheOthersAndALateMessageWhatFollowsIt) {
   const FaultyRun run("allreduce", 3);
   const Nanos usual = run.Run({}).result.time;

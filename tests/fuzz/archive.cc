@@ -1,4 +1,5 @@
-// Packed files and archives as the data sets' files come: .gz, .xz, .tar, .tar.gz, .tar.xz.
+// Reads compressed files and archives in the formats of the data sets' files: .gz, .xz, .tar,
+// .tar.gz, .tar.xz.
 #include "framework/data/files/archive.h"
 
 #include <vector>
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlock = 4096;
-constexpr int64_t kMostBytes = 1 << 20;  // no more is read of a file that unpacks to much
+constexpr int64_t kMostBytes = 1 << 20;  // limit on what is read of a file that unpacks to much
 
 struct Member {
   std::string name, content;
@@ -39,7 +40,8 @@ std::vector<Member> MembersOf(const fs::path& path) {
   return members;
 }
 
-// The names alone agree with those of the pass that reads; a member is found by its name.
+// The list of names must agree with a pass that reads all members, and a member must be found by
+// its name.
 void ReadArchive(const fs::path& path) {
   const std::vector<Member> members = MembersOf(path);
   const std::vector<std::string> names = ListMembers(path);
@@ -57,7 +59,7 @@ void ParseFile(const fs::path& path) {
   ContentOf(in);
 }
 
-// The first byte: what the name of the file says, and whether it is packed here.
+// The first byte chooses the file's name, and whether the target compresses the rest.
 bool Archive(std::string_view input) {
   static constexpr const char* kNames[] = {"a",     "a.gz",     "a.xz",  "a.tar",
                                            "a.tgz", "a.tar.xz", "a.txz", "a.tar.gz"};

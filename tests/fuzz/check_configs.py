@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Gives `dtrain check` damaged copies of the shipped configs, and looks at how it ends.
+"""Runs `dtrain check` on damaged copies of the shipped configs, and checks how it ends.
 
     tests/fuzz/check_configs.py --count 10000     # about a quarter of an hour on one core
-    tests/fuzz/check_configs.py --seed 4711       # one again, with what the program says
+    tests/fuzz/check_configs.py --seed 4711       # repeats one seed and shows the program's output
 
-A config must be taken (0) or refused with a word (2, where its data or weights are named: 3 or 6), within
---seconds and --megabytes.  A figure a line at the end; the status is 1 where an input did otherwise.
+A config must be accepted (exit code 0) or refused with a message (2; 3 or 6 for errors in its data or weights),
+within --seconds and --megabytes.  The script prints a summary, and its exit code is 1 if a config ended otherwise.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/release/dtrain"
 GOOD = (0, 2, 3, 6)
 
-# What a hand or a program may put where something else belongs.
+# Pieces of text that a user or a program may put in a wrong place.
 PIECES = [b"\xff", b"\0", b"{", b"}", b"[", b"]", b":", b"- ", b"'", b'"', b"&a ", b"*a", b"<<: ", b"!!int ", b"#", b"\t",
           b"\r", b"\n", b"-1", b"0", b"1e308", b".nan", b"9223372036854775807", b"18446744073709551616", b"1" * 400,
           b"null", b"~", b"true", b"auto", b"x" * 5000, b"/dev/zero", b"[" * 80, b"name: ", b"\xe2\x80\xae"]
@@ -44,7 +44,7 @@ def mutated(text: bytes, draw: random.Random) -> bytes:
             data[at] ^= 1 << draw.randrange(8)
         elif kind == 4:
             data[at:at] = data[at:end] * draw.choice((1, 2, 50))
-        else:  # lines change places, or a value
+        else:  # swaps two lines, or replaces a value
             lines = bytes(data).split(b"\n")
             one, other = draw.randrange(len(lines)), draw.randrange(len(lines))
             if kind == 5:
@@ -75,7 +75,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--seed", type=int, help="only this one, with what the program says")
+    parser.add_argument("--seed", type=int, help="runs only this seed and shows the program's output")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--megabytes", type=float, default=500)
     options = parser.parse_args()

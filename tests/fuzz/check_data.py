@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trains a step on damaged copies of real data files, and looks at how the program ends.
+"""Trains one step on damaged copies of real data files, and checks how the program ends.
 
     tests/fuzz/check_data.py --count 2000         # about a quarter of an hour on one core
-    tests/fuzz/check_data.py --seed 4711          # one again, with what the program says
+    tests/fuzz/check_data.py --seed 4711          # repeats one seed and shows the program's output
 
 The first images of MNIST and sentences of Multi30k (DTRAIN_DATA) are written as .gz and as plain files, and one
-file at a time is damaged.  A .gz whose content cannot be had any more as it was must be refused (3).  Elsewhere the program
-may take the file or refuse it; it must not end otherwise.
+file at a time is damaged.  A .gz file whose content is lost must be refused (exit code 3).  Any other file may be
+accepted or refused; the program must not end otherwise.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def idx_head(content: bytes, bytes_each: int) -> bytes:
 
 
 def write_good(folder: Path, data: Path) -> dict:
-    """Data set -> its files, as .gz and as they are."""
+    """Writes the undamaged files, as .gz and as plain files.  Returns the content of each by its name."""
     files = {}
     for name, each in MNIST.items():
         files[f"mnist/{name}"] = idx_head(gzip.decompress((data / "mnist" / f"{name}.gz").read_bytes()), each)
@@ -55,7 +55,7 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
     kind = draw.randrange(8)
     if kind == 0:
         del data[at:]
-    elif kind == 1:  # the last bytes hold the sums of a .gz
+    elif kind == 1:  # a .gz ends with its checksum and length
         del data[-draw.randrange(1, 9):]
     elif kind == 2:
         data[at] ^= 1 << draw.randrange(8)
@@ -74,7 +74,7 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
 
 
 def content_of(packed: bytes):
-    """Without what is behind the end, which gzip(1) passes over, too."""
+    """Returns the content without trailing bytes after the end, which gzip(1) ignores as well."""
     stream = zlib.decompressobj(wbits=31)
     try:
         content = stream.decompress(packed)
@@ -100,7 +100,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--seed", type=int, help="only this one, with what the program says")
+    parser.add_argument("--seed", type=int, help="runs only this seed and shows the program's output")
     options = parser.parse_args()
     if "DTRAIN_DATA" not in os.environ:
         sys.exit("DTRAIN_DATA must name the folder that has mnist and multi30k")
@@ -117,7 +117,7 @@ def main() -> int:
         for seed in seeds:
             draw = random.Random(seed)
             kind = draw.choice(("gz", "gz", "plain"))
-            # Sentences of the tests of 2017 are not read here.
+            # The test sentences of 2017 are not read in this run.
             name = draw.choice([file for file in files if "2017" not in file])
             path = folder / kind / (name + (".gz" if kind == "gz" else ""))
             good = path.read_bytes()

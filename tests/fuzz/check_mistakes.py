@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""Makes one mistake in a shipped config or model, and looks at what `dtrain check` says of it.
+"""Makes one mistake in a shipped config or model, and checks what `dtrain check` reports.
 
     tests/fuzz/check_mistakes.py --count 2000     # some minutes on one core
-    tests/fuzz/check_mistakes.py --seed 4711      # one again, with what the program says
+    tests/fuzz/check_mistakes.py --seed 4711      # repeats one seed and shows the program's output
     tests/fuzz/check_mistakes.py --pairs --count 500
 
-A key or a value of one line is misspelt, or given another type.  The file may be taken where a value is of
-the type that it was before, and then the effective config has the new value, and no other change.  Else it
-must be refused with exactly one error, which names the key and stands on the edited line.  It may stand on
-another line where the edited one cannot be known to be wrong: where a name that others refer to has changed,
-at the first that does, by the old name; where a number has changed, at a layer whose inputs do not fit any
-more; and where two keys contradict each other, with the other one's line.  A line of figures at the end; the
-status is 1 where an edit was answered otherwise.
+A key or a value of one line is misspelt, or gets another type.  The file may be accepted if the value still has
+its old type; then the effective config must have the new value and no other change.  Otherwise the file must be
+refused with exactly one error, which names the key and the edited line.  The error may name another line if the
+edited one cannot be known to be wrong: after a changed name, the first line that refers to the old name; after a
+changed number, a layer whose inputs do not fit any more; and if two keys contradict each other, the other key's line.
+The script prints a summary, and its exit code is 1 if `dtrain check` answered an edit otherwise.
 
-With --pairs: two edits in different lines, each of which is one error by itself, must be these two errors
-together.  Shapes alone are not known behind a layer with a mistake, so that they may not be judged then.
+With --pairs two edits in different lines, each of which gives one error by itself, must give these two errors
+together.  Shape errors may be missing: after a layer with an error the shapes are unknown.
 """
 
 import argparse
@@ -30,9 +29,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("DTRAIN", ROOT / "build/release/dtrain"))
 NUMBER = re.compile(r"-?[0-9.]+(e-?[0-9]+)?")
-BEGIN = r"^\S+ error "  # of each line that says what is wrong
+BEGIN = r"^\S+ error "  # begins each line of an error
 PLACE = re.compile(rf"{BEGIN}\S*?([^/\s]+\.yaml):(\d+):\d+: (.*(?:\n\S+ error     .*)*)", re.MULTILINE)
-NEGATIVE = {"value", "ignore"}  # keys of models that take such numbers
+NEGATIVE = {"value", "ignore"}  # keys of models that accept negative numbers
 KEY = re.compile(r"(?P<before>^\s*(?:- )?|[{,]\s*)(?P<key>[a-z_]+): *(?P<value>\[[^\]]*\]|\"[^\"]*\"|[^,{}\[\]#\n]*)")
 
 
@@ -51,10 +50,10 @@ def misspelt(word: str, draw: random.Random) -> str:
 
 @dataclasses.dataclass
 class Edit:
-    """What was done to line `line` (from 1): a key, or the value of one, `old`, became `new`."""
+    """An edit of line `line` (from 1): a key or its value changed from `old` to `new`."""
     line: int
     kind: str  # key, value, type, sign, word
-    key: str  # as it is now
+    key: str  # after the edit
     old: str
     new: str
 
@@ -62,13 +61,13 @@ class Edit:
         return self.kind != "key" and all(NUMBER.fullmatch(text) for text in (self.old, self.new))
 
     def changes_name(self) -> bool:
-        """Of a layer, block or argument: one that others may refer to."""
+        """True if the name of a layer, block or argument changes, to which other lines may refer."""
         named = self.kind == "key" or (self.key in ("name", "arguments") and self.kind in ("value", "word"))
         return named and self.old != self.new
 
 
 def edited(text: str, draw: random.Random):
-    """The text with one edit, and that."""
+    """Returns the text with one edit, and the edit."""
     lines = text.split("\n")
     spots = [(i, m) for i, line in enumerate(lines) for m in KEY.finditer(line.split(" #")[0]) if not line.startswith("#")]
     i, match = draw.choice(spots)
@@ -93,7 +92,7 @@ def check(config: Path, folder: Path):
 
 
 def settings(effective: str) -> dict:
-    """The values of an effective config by their path."""
+    """Returns the values of an effective config by their path."""
     values, path = {}, []
     for line in effective.split("\n"):
         depth = (len(line) - len(line.lstrip())) // 2
@@ -128,7 +127,7 @@ def wrongly_taken(edit: Edit, before: str, after: str, of_model: bool) -> str:
 
 
 def stands_elsewhere(edit: Edit, text: str, line: int, message: str) -> bool:
-    """Whether the error may be told on that other line of the edited text."""
+    """True if the error may name this other line of the edited text."""
     there = text.split("\n")[line - 1]
     if edit.changes_name() and edit.old in there and edit.old in message:
         return True
@@ -138,7 +137,7 @@ def stands_elsewhere(edit: Edit, text: str, line: int, message: str) -> bool:
 
 
 def verdict(edit: Edit, text: str, code: int, said: str, name: str) -> str:
-    """What is wrong with a refusal; "" for nothing."""
+    """Returns what is wrong with a refusal; "" if it is right."""
     if code != 2:
         return f"exit code {code}"
     told = PLACE.findall(said)
@@ -154,7 +153,7 @@ def verdict(edit: Edit, text: str, code: int, said: str, name: str) -> str:
 
 
 def files_of(source: Path, text: str, folder: Path):
-    """Writes the text under the file's name; the config to check, which is that or one with the model."""
+    """Writes the text to a file named as the source.  Returns the config to check: that file, or one with the model."""
     (folder / source.name).write_text(text)
     if source.parent.name != "models":
         return folder / source.name
@@ -181,7 +180,7 @@ def one(seed: int, configs: list, models: list, folder: Path):
 
 
 def pair(seed: int, configs: list, models: list, folder: Path):
-    """As one(); code 0 where the two edits say nothing about each other."""
+    """Does what one() does with two edits; returns code 0 if one of them is not a single error by itself."""
     draw = random.Random(seed)
     source = drawn(draw, configs, models)
     lines = source.read_text().split("\n")
@@ -207,7 +206,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--seed", type=int, help="only this one, with what the program says")
+    parser.add_argument("--seed", type=int, help="runs only this seed and shows the program's output")
     parser.add_argument("--pairs", action="store_true", help="two mistakes at a time")
     options = parser.parse_args()
     configs = sorted((ROOT / "configs/runs").glob("*.yaml"))

@@ -1,4 +1,4 @@
-// Checkpoints with a right seal around any content, and files that are not sealed rightly.
+// Reads checkpoints with a valid seal around any content, and files with an invalid seal.
 #include "framework/checkpoint/stored_checkpoint.h"
 #include "framework/core/execution_plan.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -7,7 +7,7 @@
 namespace dtrain::fuzz {
 namespace {
 
-// What the fuzzer says of the parts of a checkpoint, one after the other.
+// Makes the parts of a checkpoint, one after the other, as the input directs.
 std::string ContentOf(InputReader& in) {
   using std::string_literals::operator""s;
   Hdf5Image image(in);
@@ -40,8 +40,9 @@ void Check(const StoredCheckpoint& stored) {
   }
 }
 
-// The first byte: how much is read, and whether the rest is the file itself.  Such a file is never one
-// without a seal, which costs a process of its own.
+// The first byte chooses how much is read, and whether the rest is the file itself.  Such a file
+// always begins like a sealed one: each file without a seal would be read by a child process, which
+// is slow.
 bool AnyCheckpoint(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();

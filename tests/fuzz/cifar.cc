@@ -1,4 +1,5 @@
-// CIFAR's batches: loose files and archives, of a set with small images and few records.
+// Reads CIFAR's batches, as loose files and as archives, of a set with small images and few
+// records.
 #include "framework/data/images/cifar.h"
 
 #include "framework/config/reader.h"
@@ -37,10 +38,10 @@ void CheckSet(const Dataset& set) {
   }
 }
 
-// The first byte: loose files, of which the second one has the length in front of it, or an
-// archive, plain or packed, or packed already.
+// The first byte chooses between loose files (the first one has its length in front), a plain
+// archive, an archive that the target compresses, and one that is compressed already.
 bool Cifar(std::string_view input) {
-  // A folder for each kind, since loose files go before archives.
+  // Each kind has its own folder, because loose files take precedence over archives.
   static const fs::path loose = MakeFolder("loose"), plain = MakeFolder("plain"),
                         packed = MakeFolder("packed");
   static const CifarSource source(SmallInfo());

@@ -1,4 +1,4 @@
-// CSV tables, with and without a label.
+// Reads CSV tables, with and without a label.
 #include "framework/data/tables/csv.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void CheckTable(const CsvTable& csv) {
           "a label is no class");
 }
 
-// The first byte: separator, header and the column of the label.
+// The first byte chooses the separator, the header and the label's column.
 bool Csv(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();

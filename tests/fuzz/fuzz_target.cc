@@ -19,7 +19,7 @@ std::map<std::string, Run>& MutableTargets() {
   return targets;
 }
 
-// In memory where the system has such a file system.
+// The scratch folder.  It is in memory if the system has such a file system.
 class Scratch {
  public:
   Scratch() {
@@ -96,7 +96,7 @@ std::string_view InputReader::Rest() { return Take(rest_.size()); }
 
 }  // namespace dtrain::fuzz
 
-// What libFuzzer calls; its programs hold one target.
+// libFuzzer calls this.  Its programs hold one target each.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   static const dtrain::fuzz::Run run = [] {
     DT_CHECK(dtrain::fuzz::Targets().size() == 1) << dtrain::fuzz::Targets().size();

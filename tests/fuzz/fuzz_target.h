@@ -1,9 +1,9 @@
-// Fuzz targets: each hands bytes to one parser and checks what it makes of them.
+// Fuzz targets: each passes bytes to one parser and checks the result.
 //
-// A parser may do two things with an input: take it, or refuse it with the project's own error for
-// that kind of file.  Any other exception, a failed DT_CHECK, a crash, a leak or a hang is a defect.
-// What was taken must also be the same after it has been written and read again, where there is a
-// writer; a target says so with Require.
+// A parser may either accept an input or refuse it with the project's own error for that kind of
+// file.  Any other exception, a failed DT_CHECK, a crash, a leak or a hang is a defect.  If there
+// is a writer, what was accepted must also be the same after it was written and read again; a
+// target checks that with Require.
 //
 //   bool Plan(std::string_view input) {
 //     return Accepts(ExitCode::kUsage, [&] { ... });
@@ -22,16 +22,16 @@
 
 namespace dtrain::fuzz {
 
-// True where the parser took the input.
+// A target.  Returns true if the parser accepted the input.
 using Run = bool (*)(std::string_view input);
 
 bool AddTarget(const char* name, Run run);
 const std::map<std::string, Run>& Targets();
 
-// Throws what no parser may throw, unless `condition` holds.
+// Throws an error that no parser may throw, unless `condition` holds.
 void Require(bool condition, const std::string& what);
 
-// What `parse` does: true when it ends, false when it refuses with an error of this exit code.
+// Runs `parse`.  Returns true if it ends, and false if it refuses the input with this exit code.
 template <class Parse>
 bool Accepts(ExitCode refusal, const Parse& parse) {
   try {
@@ -45,7 +45,7 @@ bool Accepts(ExitCode refusal, const Parse& parse) {
   }
 }
 
-// What `read` makes of what was written for it; refusing that is a defect.
+// Returns the result of `read`, which reads what the target has written; a refusal is a defect.
 template <class Read>
 auto ReadAgain(const Read& read) {
   try {
@@ -56,24 +56,25 @@ auto ReadAgain(const Read& read) {
   }
 }
 
-// A folder in memory for parsers that read files; it is removed when the process ends.
+// Returns a folder for parsers that read files, in memory if possible.  It is removed when the
+// process ends.
 std::filesystem::path ScratchFolder();
 
-// Replaces the content of a file in it and returns its path.  Nothing is flushed to a disk.
+// Writes a file in the scratch folder and returns its path.  Nothing is flushed to disk.
 std::filesystem::path WriteScratch(const std::string& name, std::string_view content);
 
-// Takes the input apart from its start, for targets that need more than one file or number.
-// Behind its end there are zeros and empty texts.
+// Takes the input apart from its start, for targets that need more than one file or number.  Past
+// the end it returns zeros and empty texts.
 class InputReader {
  public:
   explicit InputReader(std::string_view input) : rest_(input) {}
 
   bool AtEnd() const { return rest_.empty(); }
   uint8_t Byte();
-  int64_t Number();             // eight bytes, the lowest first
-  std::string_view Text();      // as long as its first byte says
-  std::string_view LongText();  // as long as its first two bytes say, the lower one first
-  std::string_view Rest();      // all that is left
+  int64_t Number();             // eight bytes, little-endian
+  std::string_view Text();      // its first byte gives the length
+  std::string_view LongText();  // its first two bytes, little-endian, give the length
+  std::string_view Rest();      // everything left
 
  private:
   std::string_view Take(size_t bytes);

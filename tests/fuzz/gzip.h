@@ -1,4 +1,4 @@
-// Packs bytes as gzip does, so that mutations of the content keep a right sum and length.
+// Compresses bytes as gzip does, so that mutated content still has a valid checksum and length.
 #pragma once
 
 #include <zlib.h>

@@ -1,5 +1,6 @@
-// Sound HDF5 files with odd content, made in memory of what a fuzzer says: HDF5 1.10 itself crashes on damaged
-// bytes, so a checkpoint goes to it only behind a right seal, and what is to be tested is dtrain's part.
+// Makes valid HDF5 files with odd content in memory, as a fuzzer's input directs.  HDF5 1.10 itself
+// crashes on damaged bytes, so dtrain passes a checkpoint to it only after checking the seal.
+// These files test dtrain's part.
 #pragma once
 
 #include <hdf5.h>
@@ -19,7 +20,8 @@ class Hdf5Image {
   explicit Hdf5Image(InputReader& in) : in_(in) {
     [[maybe_unused]] static const herr_t no_exit_handler = H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    // Else each file's half a megabyte of cache goes back to the system, which takes a third of the time.
+    // Without this each file would return half a megabyte of cache to the system, which costs a
+    // third of the time.
     H5set_free_list_limits(-1, -1, -1, -1, -1, -1);
     const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fapl_stdio(access.get());
@@ -32,7 +34,8 @@ class Hdf5Image {
     H5Pset_create_intermediate_group(links_.get(), 1);
   }
 
-  // As it should be, absent, or of another type or shape, as the input says.
+  // The next three add an item that is as it should be, absent, or of another type or shape, as the
+  // input directs.
   void Number(const char* group, const char* name, int64_t usual) {
     const uint8_t choice = in_.Byte();
     if (choice == 0) return Attribute(group, name, H5T_STD_I64LE, 0, &usual);
@@ -56,7 +59,7 @@ class Hdf5Image {
     if (choice != 3) text += '\0';
     Data(name, {text.size()}, H5T_STD_U8LE, text.data());
   }
-  // Chunks that were never written take no room in the file, however large the shape.
+  // Chunks that were never written take no space in the file, however large the shape is.
   void Floats(const std::string& name, uint8_t choice) {
     std::vector<hsize_t> shape;
     for (uint8_t axes = choice % 4; axes > 0; --axes) {
@@ -69,7 +72,7 @@ class Hdf5Image {
          choice >= 128 ? nullptr : values.data());
   }
 
-  // With a right seal.
+  // Returns the file with a valid seal.
   std::string Sealed() {
     file_.Close();
     const std::string_view content = memory_.Content().substr(kSealBytes);

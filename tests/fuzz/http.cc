@@ -1,4 +1,5 @@
-// What a server answers to a download: status, headers, body, redirections, and how it breaks off.
+// Downloads from a server whose answers are the input: status, headers, body, redirections, and
+// early ends.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -20,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kConnections = 6;  // for the first request and each of five redirections
+constexpr size_t kConnections = 6;  // the first request and five redirections
 
-// Listens on a Unix socket and gives each connection the next answer, without reading a request.
+// Listens on a Unix socket and gives each connection the next answer without reading the request.
 class Server {
  public:
   explicit Server(std::vector<std::string> answers)
@@ -38,7 +39,7 @@ class Server {
     thread_ = std::thread([this] { Serve(); });
   }
   ~Server() {
-    ::shutdown(listening_, SHUT_RDWR);  // ends a wait for connections
+    ::shutdown(listening_, SHUT_RDWR);  // ends accept
     thread_.join();
     for (const int connection : connections_) ::close(connection);
     ::close(listening_);
@@ -52,12 +53,13 @@ class Server {
       const int connection = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
       if (connection < 0) return;
       const std::string& answer = answers_[connections_.size()];
-      // Less than the socket holds: it is sent at once, or the client has gone.
+      // An answer is smaller than the socket's buffer, so it is sent at once, or the client has
+      // gone.
       ::send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
       ::shutdown(connection, SHUT_WR);
       connections_.push_back(connection);
     }
-    ::shutdown(listening_, SHUT_RDWR);  // further ones are refused
+    ::shutdown(listening_, SHUT_RDWR);  // refuses further ones
   }
 
   fs::path socket_;
@@ -67,7 +69,7 @@ class Server {
   std::thread thread_;
 };
 
-// TLS would be another program's parser, and costs the time of loading all certificates.
+// TLS would test another project's parser, and loading all certificates is slow.
 bool AsksForTls(std::string_view input) {
   std::string lower(input);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -75,8 +77,8 @@ bool AsksForTls(std::string_view input) {
   return lower.find("https") != std::string::npos;
 }
 
-// Two bytes: how many are here already, and how many it must have (0: not known).  Then the answers of the
-// connections, all but the last one with their length in front.
+// The first two bytes give the number of bytes present already and the file's size (0: unknown).
+// The answers of the connections follow, all but the last one with their length in front.
 bool Http(std::string_view input) {
   if (AsksForTls(input)) return false;
   InputReader in(input);

@@ -1,4 +1,4 @@
-// IDX files of images and of labels, plain and packed.
+// Reads IDX files of images and of labels, plain and compressed.
 #include "framework/data/images/idx.h"
 
 #include "tests/fuzz/fuzz_target.h"
@@ -11,7 +11,7 @@ constexpr int64_t kDigits = 10;
 
 void ReadImages(const std::filesystem::path& path) {
   const IdxImages images = ReadIdxImages(path);
-  // With no rows there may be any number of columns.
+  // Without rows there may be any number of columns.
   const auto pixels = static_cast<unsigned __int128>(images.count) * images.rows * images.columns;
   Require(images.pixels.size() == pixels, "pixels are missing");
 }
@@ -22,8 +22,8 @@ void ReadLabels(const std::filesystem::path& path) {
   }
 }
 
-// The first byte: whether labels are read, and whether the rest is packed before it is read or is
-// the packed file itself.
+// The first byte chooses between images and labels, and whether the rest is a plain file,
+// compressed by the target, or compressed already.
 bool Idx(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();

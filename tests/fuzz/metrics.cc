@@ -1,4 +1,4 @@
-// metrics.jsonl, as a resumed run and a report read it, and what a resumed run keeps of it.
+// Reads metrics.jsonl as a resumed run and a report do, and checks what a resumed run keeps of it.
 #include "framework/results/metrics.h"
 
 #include "framework/core/file.h"
@@ -11,7 +11,8 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kResumedStep = 20;
 
-// Lines that say nothing are passed over, so no text is refused; some hold an evaluation.
+// Lines without a known record are skipped, so no text is refused.  Returns true if a line holds an
+// evaluation.
 bool Metrics(std::string_view input) {
   const fs::path path = WriteScratch("metrics.jsonl", input);
   const std::vector<EvaluationMetrics> evaluations = ReadEvaluations(path, {"top5"});

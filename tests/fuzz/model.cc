@@ -1,4 +1,5 @@
-// Model files: blocks, layers, shapes and parameters, set up into a graph as `dtrain check` does.
+// Reads model files - blocks, layers, shapes and parameters - and sets up their graph as `dtrain
+// check` does.
 #include "framework/nn/graph.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -29,7 +30,7 @@ void Check(const Graph& graph) {
   graph.CheckTrainable(4);
 }
 
-// The last byte decides what the model is given: its own inputs, images or sentences.
+// The last byte chooses the model's inputs: its own, images or sentences.
 bool Model(std::string_view input) {
   const std::string text(input);
   const uint8_t choice = input.empty() ? 0 : static_cast<uint8_t>(input.back()) % 3;

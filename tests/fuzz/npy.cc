@@ -1,4 +1,4 @@
-// NumPy's .npy files.
+// Reads NumPy's .npy files.
 #include "framework/data/tables/npy.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Parallel text: lines of two files, tokenised or not, as sentences and as a data set.
+// Reads parallel text, two files of lines, tokenised or not, as sentences and as a data set.
 #include "framework/data/text/parallel_text.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void CheckSet(const ParallelText& text) {
   Require(pairs.TermsOf(Split::kTrain, all) >= 2, "a sentence has no terms");
 }
 
-// The first byte: how the words are told, and whether long sentences are cut.
+// The first byte chooses whether the text is tokenised already, and whether long sentences are cut.
 bool Text(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();

@@ -1,4 +1,4 @@
-// plan.json of a run, and the plan that a checkpoint and a record hold.
+// Reads plan.json of a run, which checkpoints and records contain as well.
 #include "framework/core/execution_plan.h"
 #include "tests/fuzz/fuzz_target.h"
 

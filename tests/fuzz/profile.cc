@@ -1,4 +1,4 @@
-// Model profiles: what `dtrain time --profile` writes, and what planners and simulators read.
+// Reads model profiles, which `dtrain time --profile` writes for planners and simulators.
 #include "framework/core/model_profile.h"
 
 #include "tests/fuzz/fuzz_target.h"

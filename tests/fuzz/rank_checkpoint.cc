@@ -1,4 +1,4 @@
-// The file of a rank beside a checkpoint, with a right seal around any content.
+// Reads a rank's file of a checkpoint, with a valid seal around any content.
 #include "framework/checkpoint/rank_checkpoint.h"
 
 #include "framework/core/bytes.h"
@@ -8,7 +8,8 @@
 namespace dtrain::fuzz {
 namespace {
 
-// The list of the fields: lengths and numbers as the input has them, or the bytes themselves.
+// Returns the list of fields, either built from lengths and numbers of the input or taken from it
+// as bytes.
 std::string FieldsOf(InputReader& in) {
   const uint8_t fields = in.Byte();
   if (fields >= 16) return std::string(in.LongText());

@@ -1,5 +1,6 @@
-// The corpus of every fuzz target, and some hundred simple mutations of each of its files: what libFuzzer
-// found once stays mended, in every build.  DTRAIN_FUZZ_MUTATIONS says how many mutations (default 200).
+// Runs every fuzz target on its corpus and on some hundred simple mutations of each file, so that
+// defects which libFuzzer found once stay fixed in every build.  DTRAIN_FUZZ_MUTATIONS sets the
+// number of mutations per file (default 200).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,8 +35,8 @@ std::vector<fs::path> FilesOf(const std::string& target) {
   return files;
 }
 
-// Number `number` of a text is always the same: some bytes are deleted, repeated, replaced, or a piece
-// is cut out or written twice.
+// Returns mutation `number` of a text, which is always the same: bytes are deleted, repeated or
+// replaced, and parts are cut out or written twice.
 std::string Mutated(std::string text, uint64_t number) {
   const Random random(number, Purpose::kSelfTest);
   uint64_t next = 0;
@@ -97,7 +98,8 @@ std::vector<std::string> Names() {
   return names;
 }
 
-// The targets stand in this program's files, whose order nobody knows: asked for when the tests begin.
+// Static initialisers of other files register the targets in an unspecified order, so Names() is
+// called only when the tests begin.
 INSTANTIATE_TEST_SUITE_P(AllTargets, Replay, ::testing::ValuesIn(Names()),
                          [](const auto& info) { return info.param; });
 

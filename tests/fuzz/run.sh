@@ -3,11 +3,12 @@
 #
 #   tests/fuzz/run.sh [--seconds N] [--keep FOLDER] [target...]
 #
-# Without names all targets of tests/fuzz are run, each for N seconds (default 600) on one core, from the corpus
-# in tests/fuzz/corpus and, for configs and models, the files that dtrain ships.  What libFuzzer finds is kept in
-# build/fuzz/found/<target> (FOLDER/<target>), where the next run goes on.  A line a target says how many
-# inputs were executed, how many a second, the peak of memory, and how many lines of the parser's own sources
-# they reached.  An input that shows a defect is kept in build/fuzz/defects, and the status is then 1.
+# Without names all targets of tests/fuzz run, each for N seconds (default 600) on one core.  They start from the
+# corpus in tests/fuzz/corpus and, for configs and models, from the files that dtrain ships.  New inputs that
+# libFuzzer keeps are stored in build/fuzz/found/<target> (or FOLDER/<target>), and the next run starts from them too.
+# For each target a line reports the number of executions, executions per second, peak memory, and how many lines
+# of the parser's own sources were reached.  An input that shows a defect is stored in build/fuzz/defects, and the
+# exit code is then 1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -30,14 +31,14 @@ if [ ${#targets[@]} -eq 0 ]; then
   for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
 fi
 
-# The sources whose lines are counted, of each target.
+# Prints the sources of a target whose lines are counted.
 sources_of() {
   case $1 in
     plan) echo framework/core/{execution_plan,json_fields}.cc ;;
     profile) echo framework/core/{model_profile,json_fields}.cc ;;
     idx) echo framework/data/images/idx.cc ;;
     cifar) echo framework/data/images/cifar.cc ;;
-    picture) echo framework/data/images/{picture,decode_png,decode_jpeg,pixels,exif,image_facts}.cc ;;
+    image) echo framework/data/images/{image_file,decode_png,decode_jpeg,pixels,exif,image_info}.cc ;;
     archive) echo framework/data/files/archive.cc ;;
     http) echo framework/data/files/download.cc ;;
     parallel_text) echo framework/data/text/{text_file,parallel_text,tokenizer}.cc ;;
@@ -59,7 +60,7 @@ sources_of() {
   esac
 }
 
-# Files of the repository that are inputs as they are.
+# Prints the files of the repository that are valid inputs of a target.
 shipped_for() {
   case $1 in
     model) echo configs/models ;;
@@ -67,8 +68,8 @@ shipped_for() {
   esac
 }
 
-# What an input may cost.
-# The entropic schedule costs more than the parsers do.
+# These limit the memory, time and size of an input.  The entropic schedule is off: it takes more time than the
+# parsers.
 limits=(-rss_limit_mb=1536 -malloc_limit_mb=512 -timeout=10 -max_len=4096 -entropic=0)
 
 fuzz() {  # target
@@ -88,7 +89,7 @@ coverage() {  # target: "120 of 150 lines"
   local profile=build/fuzz/$1.profraw sources shipped
   read -ra sources <<<"$(sources_of "$1")"
   read -ra shipped <<<"$(shipped_for "$1")"
-  # Each input once more, from all folders.
+  # Runs each input of all folders once.
   LLVM_PROFILE_FILE=$profile "build/fuzz/fuzz_$1" "${limits[@]}" -runs=0 \
     "$keep/$1" "tests/fuzz/corpus/$1" "${shipped[@]}" >/dev/null 2>&1
   llvm-profdata-16 merge -sparse "$profile" -o "build/fuzz/$1.profdata"

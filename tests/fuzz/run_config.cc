@@ -1,4 +1,5 @@
-// Configs of runs, read as `dtrain check` does, with a `--set` argument; what is taken is dumped and read again.
+// Reads run configs as `dtrain check` does, with a `--set` argument.  An accepted config is dumped
+// and read again.
 #include "framework/setup/run_config.h"
 
 #include "framework/nn/graph.h"
@@ -19,7 +20,7 @@ RunConfig Read(const std::string& text, const std::vector<std::string>& override
   return ReadRunConfig(document, kModel);
 }
 
-// A last line that begins with "#set " is an argument.
+// If the last line begins with "#set ", the rest of it is an argument of --set.
 std::vector<std::string> OverridesIn(std::string_view input) {
   constexpr std::string_view kMark = "\n#set ";
   const size_t at = input.rfind(kMark);

@@ -1,4 +1,4 @@
-// record.bin of a run, with a right hash behind any content, and the event logs in it.
+// Reads record.bin of a run, with a valid hash around any content, and the event logs in it.
 #include "framework/results/run_record.h"
 
 #include "framework/core/bytes.h"
@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostWorkers = 64;  // a command compares the number with its own before it asks
+constexpr int kMostWorkers = 64;  // commands check this number before they read on
 
 void Check(const RunRecord& record) {
   for (const std::string& log : record.logs) {
@@ -22,7 +22,7 @@ void Check(const RunRecord& record) {
   if (record.plan.workers <= kMostWorkers) RecordedStepSeconds(record);
 }
 
-// What was read is read again where it was written by this version.
+// A record of this version is written and read again.
 void CheckAgain(const RunRecord& record) {
   const fs::path path = ScratchFolder() / "again.bin";
   WriteRecord(path, record);
@@ -32,7 +32,7 @@ void CheckAgain(const RunRecord& record) {
           "another record was read again");
 }
 
-// The parts in the order of the file; a number says how long a text is, which may be a lie.
+// Returns the parts in the order of the file.  The number that should be a length may be wrong.
 std::string PartsOf(InputReader& in) {
   static const std::string plan = ToJson(ExecutionPlan{});
   ByteWriter parts;
@@ -49,7 +49,8 @@ std::string PartsOf(InputReader& in) {
   return parts.Take() + std::string(in.Rest());
 }
 
-// The first byte: the version, and whether the rest is the parts as they lie in a file.
+// The first byte chooses the version, and whether the rest is the file's bytes or parts to build it
+// from.
 bool Record(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();

@@ -1,4 +1,4 @@
-// Weights as safetensors files: header, tensors, metadata, hashes.
+// Reads weights as safetensors files: header, tensors, metadata and hashes.
 #include "framework/checkpoint/safetensors.h"
 
 #include "framework/checkpoint/weights_file.h"
@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kLengthBytes = 8, kHashDigits = 64;
 
-// With the length of the header that ends at the first line feed, so that the fuzzer gets behind it.
+// Puts the header's length in front; the header ends at the first line feed.  This lets the fuzzer
+// pass the first check.
 std::string WithLength(std::string_view rest) {
   const uint64_t header = std::min(rest.find('\n'), rest.size());
   std::string file(kLengthBytes, '\0');
@@ -22,7 +23,7 @@ std::string WithLength(std::string_view rest) {
   return file;
 }
 
-// With the right hash of the file where it names one.
+// Replaces the file's hash by the right one, if the file has one.
 void Seal(std::string& file) {
   const std::string member = "\"file_sha256\":\"";
   const size_t at = file.find(member);
@@ -50,7 +51,7 @@ void CheckWeights(const StoredWeights& stored) {
   WeightsSha256(layout, stored.weights.data(), stored.state.data());
 }
 
-// The first byte: whether the rest is the file as it is, or gets a right length and a right hash.
+// The first byte chooses whether the rest gets a right length, a right hash, both or neither.
 bool Safetensors(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();

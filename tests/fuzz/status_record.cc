@@ -1,4 +1,4 @@
-// The records by which ranks tell their supervisor where they stand.
+// Reads the records by which ranks report their progress to their supervisor.
 #include "framework/launch/status_record.h"
 
 #include "tests/fuzz/fuzz_target.h"
@@ -14,7 +14,7 @@ fs::path Folder() {
   return folder;
 }
 
-// Two records of the same folder; one that is none is passed over.
+// The input gives two records of one folder; invalid records are skipped.
 bool Status(std::string_view input) {
   static const fs::path folder = Folder();
   WriteScratch("status/rank-0", input.substr(0, input.size() / 2));

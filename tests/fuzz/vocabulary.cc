@@ -1,4 +1,4 @@
-// The vocabularies that a checkpoint and an export hold as text, and a line for translation.
+// Reads the vocabularies that a checkpoint and an export store as text, and a line to translate.
 #include "framework/core/utf8.h"
 #include "framework/data/text/sentence_pairs.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,17 +1,17 @@
-// One step of every model from the same weights and batch as PyTorch: loss, logits, the gradient of
-// every parameter and the batch-norm statistics (tools/pytorch/compare.py --golden made the
-// numbers, in float64).
+// Compares one step of every model with PyTorch's, from the same weights and batch: loss, logits,
+// the gradient of every parameter, and the batch-norm statistics. tools/pytorch/compare.py --golden
+// made the numbers, in float64.
 //
-// A ReLU whose input is 0 but for rounding passes its gradient in one program and not in the other,
-// and in a small deep layer one such place moves a gradient by half a per cent.  So gradients are
-// compared twice: "without kinks" - no ReLU, the mean of each pooling window instead of its maximum
-// - within the bound, and of the models as they are within the bound and the `jump` of each tensor:
-// how far it moves when all kinks turn around that lie within rounding of theirs, 1e-5 of the
-// deviation of a layer's values.
+// A ReLU whose input is 0 except for rounding passes its gradient in one program and not in the
+// other, and in a small deep layer one such place changes a gradient by half a per cent.  So
+// gradients are compared twice.  "Without kinks" the model has no ReLU and average pooling instead
+// of max pooling, and the gradients must be within the bound.  For the models as they are, each
+// tensor's `jump` is added to the bound: its change when all kinks flip whose inputs are within
+// rounding (1e-5 of the deviation of the layer's values).
 //
-// A tensor is held against its norm and its components along a few random directions.  A difference
-// d has a component of about ||d|| / sqrt(3) along each, so components bound ||d|| without the
-// tensor.
+// A tensor is compared by its norm and by its components along a few random directions.  A
+// difference d has a component of about ||d|| / sqrt(3) along each, so the components bound ||d||
+// without storing the tensor.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -32,7 +32,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kDeviations = 4;  // of a component from what is likely
+constexpr double kDeviations = 4;  // of a component, in standard deviations
 
 enum class Kinks { kAsTheyAre, kWithout };
 
@@ -42,8 +42,8 @@ void ReplaceAll(std::string& text, const std::string& from, const std::string& t
   }
 }
 
-// Random masks are two programs' own, so nothing is dropped: tests/nn/configured_dropout_test.cc
-// has the models as configured.
+// The two programs draw different random masks, so nothing is dropped here.
+// tests/nn/configured_dropout_test.cc tests the models as configured.
 std::string ModelText(const std::string& name, Kinks kinks) {
   std::string text = ReadFile(golden::kSource / "configs" / "models" / (name + ".yaml"));
   ReplaceAll(text, ", ratio: 0.5", "");
@@ -58,8 +58,8 @@ std::string ModelText(const std::string& name, Kinks kinks) {
 
 enum class Convolutions { kDirect, kByRule };
 
-// Direct convolutions have the rounding errors of plain sums; those that the rule takes, Winograd's
-// and our own for small channels, others.
+// Direct convolutions have the rounding errors of plain sums.  The kernels that the rule chooses
+// (Winograd, and our own for small channels) have other errors.
 std::map<std::string, std::string> KernelsOf(const Graph& graph, Convolutions convolutions) {
   std::map<std::string, std::string> kernels;
   if (convolutions == Convolutions::kByRule) return kernels;
@@ -194,7 +194,7 @@ class CountedModel {
   int64_t samples_;
   int64_t terms_ = 0;
   int64_t classes_ = 0;
-  std::vector<std::vector<int32_t>> labels_;  // and sentences
+  std::vector<std::vector<int32_t>> labels_;  // labels or sentences, by input
   std::vector<float> images_, weights_, gradients_, state_, logits_;
   std::vector<Tensor> fields_;
 };
@@ -217,9 +217,9 @@ class GoldenModel : public ::testing::TestWithParam<Param> {
                                             convolutions(), isa);
   }
 
-  // Fifteen of VGG's convolutions are Winograd's by rule, each off by about eight times what a
-  // plain sum is, and a training batch of 8 is normalised behind each.  tools/pytorch/compare.py
-  // has the same bound, for VGG alone as well.
+  // The rule chooses Winograd for fifteen of VGG's convolutions.  Each has about eight times the
+  // error of a plain sum, and a training batch of 8 is normalised after each.
+  // tools/pytorch/compare.py has the same bound, also for VGG only.
   double LogitBound(bool training) const {
     const bool by_rule = convolutions() == Convolutions::kByRule;
     return training && by_rule && name().starts_with("vgg") ? 5e-4 : 1e-4;
@@ -244,7 +244,7 @@ class GoldenModel : public ::testing::TestWithParam<Param> {
     }
   }
 
-  // ||values - expected|| <= bound, as seen by the norm and along random directions.
+  // Checks ||values - expected|| <= bound by the norm and along random directions.
   void ExpectTensor(const std::string& name, std::span<const float> values, const json& expected,
                     double bound) {
     EXPECT_NEAR(Norm(values), expected.at("norm").get<double>(), bound) << name;
@@ -256,7 +256,8 @@ class GoldenModel : public ::testing::TestWithParam<Param> {
     }
   }
 
-  // The bound is 5e-3 of the gradient and 1e-6 of all of them together, and its jump.
+  // The bound is 5e-3 of the tensor's norm, plus 1e-6 of the norm of all gradients, plus the
+  // tensor's jump.
   void ExpectGradients(const json& gradients) {
     double squares = 0;
     for (const auto& [name, gradient] : gradients.items()) {
@@ -292,7 +293,7 @@ TEST_P(GoldenModel, HasPyTorchsParameters) {
   EXPECT_EQ(graph.state().entries.size(), golden_.at("state").size());
 }
 
-// What depends on the kernels.
+// These tests depend on the convolution kernels.
 class GoldenKernels : public GoldenModel {};
 
 TEST_P(GoldenKernels, RunsTheKernelsItIsNamedAfter) {
@@ -311,10 +312,11 @@ TEST_P(GoldenKernels, EvaluatesAsPyTorch) {
 
 TEST_P(GoldenKernels, StepsAsPyTorch) { ExpectPyTorchsStep(); }
 
-// oneDNN's keep the CPU's set, which is one for a process: tests/nightly.sh caps it.
+// oneDNN chooses its instruction set once per process, so this test lowers only that of our own
+// kernels. tests/nightly.sh caps oneDNN's.
 TEST_P(GoldenKernels, StepsAsPyTorchWithLowerInstructionSets) {
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx}) {
-    if (isa >= CpuIsa()) continue;  // the test above, or not here
+    if (isa >= CpuIsa()) continue;  // covered by StepsAsPyTorch, or not supported here
     SCOPED_TRACE(IsaName(isa));
     Make(Kinks::kAsTheyAre, isa);
     ExpectPyTorchsStep();

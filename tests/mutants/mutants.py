@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Plants mistakes in the source, one at a time, and tells which of them the tests notice.
+"""Plants errors in the source, one at a time, and reports which of them the tests notice.
 
   tests/mutants/mutants.py check                        the edits of known.toml fit the source
-  tests/mutants/mutants.py known [NAME...]              plants them
+  tests/mutants/mutants.py known [NAME...]              plants these edits
   tests/mutants/mutants.py draw --seed N --count 30 FOLDER...
                                                         plants changes drawn at random from the
                                                         .cc files of these folders: an operator, a
                                                         bound or a constant
   tests/mutants/mutants.py list --seed N --count 30 FOLDER...
-                                                        says what would be drawn
+                                                        lists what would be drawn
 
-A copy of the source is edited and built in build/mutants; the tree itself is never touched.  Of each
-mutant the tests run whose programs the edit changed, those of its own area first, until one fails.
-What was found is kept in build/mutants/results.jsonl, so that a run that was interrupted goes on.
-The status is 0 when every mutant was noticed, 1 when one was not, 2 for a mistake in the request.
+A copy of the source is edited and built in build/mutants; the tree itself is never changed.  For each
+mutant, the tests whose programs the edit changed run until one fails, those of its own area first.
+Results are kept in build/mutants/results.jsonl, so that an interrupted run can continue.
+The exit status is 0 if every mutant was noticed, 1 if one was not, 2 for an invalid request.
 """
 
 import argparse
@@ -36,12 +36,12 @@ WORK = ROOT / "build" / "mutants"
 COPY = WORK / "source"
 BUILD = WORK / "build"
 
-# Areas of ctest, the cheap ones first; each is a program <area>_tests unless it stands in PROGRAMS.
+# Areas of ctest, the cheap ones first; the program of each is <area>_tests, except for those in PROGRAMS.
 AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "compress", "exchange", "comm", "data", "sim",
          "faults", "checkpoint", "nn", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500  # without a mutant
-USUAL_TIMES = 10  # with one: so many times what they take without; a mutant that loops for ever is noticed
+USUAL_TIMES = 10  # with a mutant: the limit is this many times the time without; it ends a mutant that loops for ever
 SECONDS_AT_LEAST = 30
 
 
@@ -65,7 +65,7 @@ def known_mutants():
 
 
 def edit_of(mutant, root):
-    """The edited text of the mutant's file."""
+    """Returns the edited text of the mutant's file."""
     text = (root / mutant["file"]).read_text()
     if "line" not in mutant:
         return replace_once(text, mutant["old"], mutant["new"], f"{mutant['name']}: {mutant['file']}")
@@ -78,7 +78,7 @@ def edit_of(mutant, root):
     return "\n".join(lines)
 
 
-# Binary operators have a blank on either side here (clang-format), templates and references have none.
+# Binary operators have a blank on either side (clang-format); templates and references have none.
 CHANGES = {
     " < ": [" <= ", " > "], " <= ": [" < "], " > ": [" >= ", " < "], " >= ": [" > "],
     " == ": [" != "], " != ": [" == "], " && ": [" || "], " || ": [" && "],
@@ -90,15 +90,15 @@ CHANGES = {
 OPERATOR = re.compile(r" (?:<|<=|>|>=|==|!=|&&|\|\||\+|-|\*|/|%|\+=|-=|\|=|&=) "
                       r"|std::(?:min|max)\(|\+\+|\btrue\b|\bfalse\b|!(?=[a-z(])")
 NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
-# What is no arithmetic of the program: messages, checks of our own invariants and of what a library answers,
-# declarations of text, sizes of buffers, how long is waited.
+# Lines that are not mutated: messages, checks of invariants and of the results of libraries, declarations of text,
+# sizes of buffers, lengths of waits.
 PASSED_OVER = re.compile(r"^\s*(#|//|static_assert|using |template|namespace)|DT_CHECK|log::|fmt::format|"
                          r"\bthrow\b|\bFail\(|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d|"
                          r"\bEINTR\b|\bH5[A-Z]+\w+\(|\bfd_? < 0|\b(micro|milli)?seconds[({]\d")
 
 
 def code_of(line):
-    """The line with strings, characters and comments blanked out, of the same length."""
+    """Returns the line with strings, characters and comments blanked out, in the same length."""
     line = re.sub(r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])'",
                   lambda m: m.group()[0] + " " * (len(m.group()) - 2) + m.group()[-1], line)
     comment = line.find("//")
@@ -120,7 +120,7 @@ def sites_in(path, text):
 
 
 def drawn_mutants(folders, seed):
-    """All possible mutants of the folders, in the order in which this seed draws them."""
+    """Yields all possible mutants of the folders, in the order in which this seed draws them."""
     sites = []
     for folder in folders:
         files = sorted((ROOT / folder).rglob("*.cc")) if (ROOT / folder).is_dir() else [ROOT / folder]
@@ -132,7 +132,7 @@ def drawn_mutants(folders, seed):
     random.Random(seed).shuffle(sites)
     seen = set()
     for path, line, column, old, new in sites:
-        if (path, line) in seen:  # one mutant a line
+        if (path, line) in seen:  # at most one mutant per line
             continue
         seen.add((path, line))
         yield {"name": f"{path}:{line}:{column + 1} '{old.strip()}' -> '{new.strip()}'", "file": path,
@@ -143,7 +143,7 @@ def drawn_mutants(folders, seed):
 
 
 def run(command, log, seconds=None):
-    """The command's status; None when it had not ended in time, with all that it started."""
+    """Returns the command's status; after a timeout kills it with its children and returns None."""
     environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
     with open(log, "a") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment,
@@ -173,8 +173,8 @@ def make_copy():
 
 
 def build():
-    """None when all is built, else "compiler" or "start": a test program that dies where it is asked for
-    the names of its tests."""
+    """Builds the copy.  Returns None, "compiler" for a compile error, or "start" if a test program crashes
+    when it is asked for the names of its tests."""
     log = WORK / "build.log"
     log.unlink(missing_ok=True)
     if not (BUILD / "build.ninja").exists():
@@ -191,7 +191,7 @@ def program_of(area):
 
 
 def programs():
-    """A hash of each program; the same source gives the same bytes."""
+    """Returns a hash of each program; the same source gives the same bytes."""
     return {area: hashlib.sha256(program_of(area).read_bytes()).hexdigest() for area in AREAS}
 
 
@@ -203,7 +203,7 @@ def ctest(seconds, *arguments):
 
 
 def failing_test(area, seconds):
-    """A test of the area that fails twice, or a sentence where the area does not end; "" when there is neither."""
+    """Returns a test of the area that fails twice, a sentence if the area does not end in time, or ""."""
     status, output = ctest(seconds, "--stop-on-failure", "-R", rf"^{area}\.")
     if status is None:
         return f"{area}, which does not end within {seconds} s"
@@ -214,12 +214,12 @@ def failing_test(area, seconds):
     for name in [match.group(1) for match in failed if match]:
         if ctest(seconds, "-R", rf"^{re.escape(name)}")[0] != 0:
             return name
-    # One that failed once alone says nothing: the rest of the area is still to be asked.
+    # A test that failed only once proves nothing: run the whole area again.
     return "" if ctest(seconds, "-R", rf"^{area}\.")[0] == 0 else f"{area}: see {WORK / 'test.log'}"
 
 
 def area_of(path):
-    """The test area that a source file belongs to, by the name of its folder."""
+    """Returns the test area of a source file, by the name of its folder."""
     parts = pathlib.Path(path).parts
     if parts[0] == "layers":
         return "nn"
@@ -231,7 +231,9 @@ NO_CHANGE = "compiles to the same program"
 
 
 def noticed_by(mutant, clean, usual):
-    """Name of a test that fails with the mutant, "" when none does, or why it is no mutant.  `usual`: each area's seconds."""
+    """Returns a test that fails with the mutant, "" if none does, or why the edit does not count as a mutant.
+
+    `usual` has the seconds of each area without a mutant."""
     path = COPY / mutant["file"]
     original = path.read_text()
     try:
@@ -254,7 +256,7 @@ def noticed_by(mutant, clean, usual):
 
 
 def take_the_copy():
-    """One run at a time edits the copy.  The lock ends with the process."""
+    """Locks the copy, so that one process at a time edits it.  The lock ends with the process."""
     WORK.mkdir(parents=True, exist_ok=True)
     lock = open(WORK / "lock", "w")
     try:
@@ -265,12 +267,12 @@ def take_the_copy():
 
 
 def prepare():
-    """Builds the copy without a mutant, sees that all its tests pass, and returns its programs and each area's seconds."""
+    """Builds the copy without a mutant and runs all its tests.  Returns its programs and the seconds of each area."""
     make_copy()
     if build() is not None:
         raise Mistake(f"the source does not build; see {WORK / 'build.log'}")
     clean = programs()
-    # A test that fails here anyway, for the place of the copy say, would notice every mutant.
+    # A test that fails without a mutant (because of the location of the copy, say) would notice every mutant.
     passed = WORK / "passed.json"
     if passed.exists():
         before = json.loads(passed.read_text())
@@ -288,7 +290,7 @@ def prepare():
 
 
 def key_of(mutant):
-    """What a verdict depends on: the mutant and the tests.  A test that is added asks anew."""
+    """Returns a hash of what a result depends on: the mutant and the tests.  A new test needs a new run."""
     tests = hashlib.sha256()
     for path in sorted((COPY / "tests").rglob("*")):
         if path.is_file() and path.parent.name != "mutants":
@@ -305,7 +307,7 @@ def earlier_results():
 
 
 def plant(mutants, count):
-    """Plants mutants until `count` have been judged; those that are none do not count."""
+    """Plants mutants until `count` of them have been tested; edits without an effect do not count."""
     lock = take_the_copy()
     clean, usual = prepare()
     known = earlier_results()
@@ -316,7 +318,7 @@ def plant(mutants, count):
         key = key_of(mutant)
         began = time.monotonic()
         if key not in known:
-            # The file of the mutant before is as it was again; one build takes that back and makes this.
+            # The previous mutant's file is restored; one build removes that mutant and makes this one.
             known[key] = noticed_by(mutant, clean, usual)
             with open(WORK / "results.jsonl", "a") as out:
                 out.write(json.dumps({"key": key, "name": mutant["name"], "test": known[key]}) + "\n")

@@ -1,4 +1,4 @@
-// Batch normalisation beyond the suite: what its sums in double promise.
+// Tests batch normalisation beyond the suite: the effects of its sums in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST(BatchNorm, ThreadsChangeNoBit) {
   }
 }
 
-// Mean 1000, deviation 1: sums of squares in float would keep nothing of the variance.
+// With mean 1000 and deviation 1, sums of squares in float would lose the variance.
 TEST(BatchNorm, TheVarianceOfValuesFarFromZero) {
   constexpr int64_t kPixels = 32 * 32, kSamples = 32;
   LayerRun run("batch_norm", "{}", {{kSamples, 2, 32, 32}}, {0});
@@ -57,7 +57,7 @@ TEST(BatchNorm, TheVarianceOfValuesFarFromZero) {
     const auto c = static_cast<size_t>(static_cast<int64_t>(i) / kPixels % 2);
     const double count = kPixels * kSamples, mean = sum[c] / count;
     const double variance = squares[c] / count - mean * mean;
-    // What the mean, as a float, is off by.
+    // The bound allows for the rounding of the mean to float.
     EXPECT_NEAR(run.outputs[0].values[i], (x[i] - 1000 - mean) / std::sqrt(variance + 1e-5), 4e-5);
   }
 }

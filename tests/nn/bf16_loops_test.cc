@@ -1,5 +1,5 @@
 // Compares the bf16 convolution's packing with plain loops over the layouts that bf16_loops.h
-// defines. The emulated copy is tested on any machine; the AMX copy where the CPU has bf16
+// defines.  The emulated copy is tested on any machine; the AMX copy where the CPU has bf16
 // conversions (packing needs no tiles).
 #include "layers/convolution/bf16_loops.h"
 

@@ -1,6 +1,7 @@
-// Products in bf16 (device/device.h): which kernels take part, that threads change no bit of
-// theirs, and that training stays beside fp32's.  All but the rule is asked of the emulated kernel
-// (emulated_amx.cc), which runs on any machine, and where there is AMX of its kernel too.
+// Tests products in bf16 (device/device.h): which kernels use them, that the number of threads
+// changes no bit, and that training stays close to fp32's.  Except for the choice of kernels, the
+// tests run the emulated kernel (emulated_amx.cc) on any machine, and the AMX kernel where the CPU
+// has AMX.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,9 +49,9 @@ Graph Residual() {
                          {{"data", DType::kF32, {3, 8, 8}}, {"label", DType::kI32, {}}});
 }
 
-// Losses of `steps` steps of SGD on one batch of noisy class patterns, and the weights behind them.
+// The losses of `steps` SGD steps on one batch of noisy class patterns, and the weights after them.
 struct Training {
-  // `named`: what convolutions of whole blocks take; "": by rule.
+  // `named` is the kernel of the convolutions of whole blocks; "" lets the rule choose.
   Training(const Device& device, int steps, const std::string& named = "") {
     ApplyThreadBudget(device.threads);
     const Graph graph = Residual();
@@ -104,7 +105,7 @@ class Bf16Kernels : public testing::TestWithParam<std::string> {
     if (GetParam() == "amx" && !AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
   }
 
-  // The implementation at hand on a case, without a fused ReLU.
+  // Returns the tested implementation for a case, without a fused ReLU.
   static KernelVariant VariantOf(const CaseSetup& setup) {
     for (const KernelVariant& variant : VariantsOf("convolution", setup, Mode::kTrain)) {
       const bool bf16 = variant.device.precision == Precision::kBf16 && !variant.fused_relu;
@@ -138,7 +139,7 @@ TEST(Bf16Offer, ConvolutionsOfWholeBlocksTakeAmxWhereAskedFor) {
   EXPECT_EQ(bf16.kernels.at("conv"), fp32.kernels.at("conv"));  // three channels
 }
 
-// The layer suite walks these variants: none is dropped on any machine.
+// The layer suite tests these variants, so none may be missing on any machine.
 TEST(Bf16Offer, EveryCaseOfWholeBlocksIsEmulated) {
   int cases = 0;
   for (const LayerCase& layer_case : LayerCaseRegistry::Get("cases", "convolution").cases) {
@@ -150,13 +151,13 @@ TEST(Bf16Offer, EveryCaseOfWholeBlocksIsEmulated) {
     const auto emulated = std::count_if(variants.begin(), variants.end(), [](const auto& variant) {
       return variant.entry->implementation == "amx_emulated";
     });
-    EXPECT_EQ(emulated, blocks ? 4 : 0) << layer_case.name;  // threads, fused ReLU
+    EXPECT_EQ(emulated, blocks ? 4 : 0) << layer_case.name;  // threads x fused ReLU
     cases += blocks ? 1 : 0;
   }
   EXPECT_GE(cases, 10);
 }
 
-// However they cut rows, bands and channels.
+// Threads divide rows, bands or channels, depending on the case.
 TEST_P(Bf16Kernels, ThreadsChangeNoBit) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1}", {{2, 32, 25, 24}}},
@@ -179,7 +180,8 @@ TEST_P(Bf16Kernels, ThreadsChangeNoBit) {
   }
 }
 
-// What is multiplied is rounded, gradients too, and to nearest even.
+// The kernel rounds all factors, gradients too, to the nearest even bf16 value.  So rounding them
+// beforehand changes nothing.
 TEST_P(Bf16Kernels, RoundingBeforehandChangesNoProduct) {
   const LayerCase cases[] = {
       {"rows in turn", "{outputs: 64, kernel: 3, pad: 1, bias: false}", {{2, 32, 25, 24}}},
@@ -197,7 +199,7 @@ TEST_P(Bf16Kernels, RoundingBeforehandChangesNoProduct) {
   }
 }
 
-// The emulation's sums have the hardware's order (amx_tiles.h).
+// The emulation adds in the hardware's order (amx_tiles.h).
 TEST(Bf16Hardware, HasTheBitsOfTheEmulation) {
   if (!AmxAvailable()) GTEST_SKIP() << "no bf16 here: " << WhyNoAmx();
   int compared = 0;

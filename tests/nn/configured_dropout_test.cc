@@ -1,6 +1,6 @@
 // Compares shipped models, made small but with their dropout and teacher forcing, with the
-// reference net in double precision. (The golden tests switch both off, because PyTorch draws other
-// masks.) random_choices_test.cc compares the masks of the references with an oracle.
+// reference net in double precision.  (The golden tests switch both off, because PyTorch draws
+// other masks.) random_choices_test.cc compares the masks of the references with an oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -36,7 +36,7 @@ TEST(ElementLoss, RefusesTargetsThatDoNotFit) {
   }
   EXPECT_THAT(Refusal("binary_cross_entropy", "{}", {{1, 1}, {1}}, {0, 10}),
               HasSubstr("the labels are of 10 classes, the scores [1, 1] of 1"));
-  LayerRun("mean_squared_error", "{}", {{1, 1}, {1}}, {0, 10});  // ten whole numbers
+  LayerRun("mean_squared_error", "{}", {{1, 1}, {1}}, {0, 10});  // class labels serve as numbers
 }
 
 TEST(ElementLoss, ALabelThatIsNoClassIsNamed) {
@@ -98,8 +98,8 @@ TEST(Normalisations, RefuseShapesThatTheyCannotCut) {
   EXPECT_THAT(Refusal("lrn", "{}", {{8}}, {0}), HasSubstr("has no channels to normalise"));
 }
 
-// The weights have the shape of the first batch's axis, so a batch with another length would not
-// fit.
+// The weights have the shape of the last two axes, here [5, 4]: an input in which these axes have
+// other lengths does not fit them.
 TEST(Normalisations, RefuseAnAxisThatChangesItsLength) {
   LayerRun run("layer_norm", "{axes: 2}", {{2, 5, 4}}, {0});
   const std::vector<Shape> shorter = {{2, 3, 4}};

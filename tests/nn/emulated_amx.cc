@@ -1,6 +1,6 @@
-// The bf16 convolution with its tiles in memory (framework/device/cpu/amx_tiles.h). Only the tests
+// The bf16 convolution with its tiles in memory (framework/device/cpu/amx_tiles.h).  Only the tests
 // register it, so that its arithmetic is tested on machines without AMX and no user's run chooses
-// it. A net takes it if a test names it.
+// it.  A net takes it if a test names it.
 #include "layers/convolution/bf16_passes.h"
 
 namespace dtrain {

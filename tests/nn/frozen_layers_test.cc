@@ -92,7 +92,7 @@ struct FrozenModel {
   std::vector<float> weights, gradients, state;
 };
 
-// Compares each entry by itself. The values of a frozen layer must equal `kept`, or zero without
+// Compares each entry by itself.  The values of a frozen layer must equal `kept`, or zero without
 // it, to the bit.
 void ExpectEntries(const FrozenModel& model, const ArenaLayout& layout,
                    const std::vector<float>& got, const std::vector<double>& want,

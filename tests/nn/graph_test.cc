@@ -163,9 +163,8 @@ TEST(Graph, ArenaIsInBackwardOrderWithoutGaps) {
   }
 }
 
-// conv1 computes no gradient of the images: it takes 2 x 150 x 28 x 28 operations per output
-// channel set forward (without the bias) and as many for its weights. conv2's backward pass takes
-// twice its forward pass.
+// conv1 takes 2 x 150 x 28 x 28 flops forward (without the bias) and as many for the gradient of its
+// weights; it computes no gradient of the images. conv2's backward pass takes twice its forward pass.
 TEST(Graph, CostsCountWhatIsComputed) {
   const Graph graph = ModelOfConfigs("lenet5");
   const Cost conv1 = graph.layers()[0].cost;
@@ -301,7 +300,7 @@ TEST(Graph, ALayerThatTrainingHasNoUseForIsNamed) {
 
 TEST(Graph, ABatchThatNoMachineHasMemoryForIsRefused) {
   EXPECT_THAT(TrainableOf(kLayers, int64_t{1} << 40),
-              HasSubstr("1099511627776 samples of model 'test' have 1.3e+13 numbers"));
+              HasSubstr("1099511627776 samples of model 'test' have 1.3e+13 activations"));
 }
 
 }  // namespace

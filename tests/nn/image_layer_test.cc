@@ -195,7 +195,7 @@ TEST(ImageLayer, ConvolutionKernelIsChosenByChannelsNotByBatch) {
   }
 }
 
-// One 2x2 window of one sample and channel. The other lanes (channels, for channels_last) hold
+// One 2x2 window of one sample and channel.  The other lanes (channels, for channels_last) hold
 // 1000.
 struct PoolResult {
   float y;

@@ -1,4 +1,4 @@
-// Runs kernels on memory that is poisoned wherever their contract says they must not look.
+// Runs kernels on memory that is poisoned wherever their contract forbids them to look.
 #include <cstring>
 
 #include "framework/core/check.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kPoison = static_cast<char>(0xff);  // a NaN as fp32, -1 as int32
 
-// Memory of a device with the view that a kernel gets.
+// Memory of a device, and the tensor in it that a kernel gets.
 struct Cell {
   Device device;
   Buffer buffer;
@@ -44,7 +44,7 @@ struct Cell {
   }
 };
 
-// Rows [first, first + rows) of `from` as the kernel wants them.
+// Returns rows [first, first + rows) of `from` in the kernel's format.
 Cell Fill(const Device& device, const RefTensor& from, Format format, int64_t first, int64_t rows,
           bool labels) {
   const Shape shape = from.shape.WithBatch(rows);
@@ -231,7 +231,7 @@ class Runner {
       const bool wanted = options_.wants_input_gradients && setup_.HasGradient(i);
       if (!wanted) input_gradient_views_[i].data = nullptr;
     }
-    // Nobody takes them of a frozen layer.
+    // A frozen layer computes no gradients of its parameters.
     if (variant_.mode == Mode::kEvaluate) param_gradient_views_.clear();
     if (options_.in_place && needs_.backward_in_place && input_gradient_views_[0].data != nullptr) {
       input_gradient_views_[0].data = output_gradient_views_[0].data;
@@ -252,7 +252,7 @@ class Runner {
   Buffer scratch_, saved_;
 };
 
-// All inputs in one format, where they can have it.
+// Returns one format for all inputs that can have it; the others are plain.
 std::vector<Format> AvailableAs(const std::vector<Shape>& shapes, Format format) {
   std::vector<Format> available;
   for (const Shape& shape : shapes) {
@@ -261,7 +261,7 @@ std::vector<Format> AvailableAs(const std::vector<Shape>& shapes, Format format)
   return available;
 }
 
-// Others compute alike whatever the precision.
+// True if the kernel exists for bf16 only.  Other kernels compute the same for any precision.
 bool OnlyForBf16(const KernelEntry& entry, const CaseSetup& setup) {
   KernelVariant variant = {&entry, {DeviceKind::kCpu, 1, CpuIsa()}};
   variant.available = AvailableAs(setup.input_shapes(), Format::kPlain);

@@ -19,7 +19,7 @@ std::vector<RefTensor> Zeros(const std::vector<Shape>& shapes) {
   return tensors;
 }
 
-// A random permutation of count numbers evenly spaced over (-1, 1), 0 left out.
+// Returns a random permutation of numbers evenly spaced over (-1, 1), without 0.
 RefTensor Distinct(const Shape& shape, uint64_t stream) {
   RefTensor tensor = Zeros(shape);
   const auto count = static_cast<uint64_t>(shape.count());
@@ -43,7 +43,7 @@ RefTensor Labels(const Shape& shape, int64_t classes, uint64_t stream) {
   return tensor;
 }
 
-// Sentences of all lengths from 1 to T, in a row of their own each; pads behind them only.
+// Returns sentences of all lengths from 1 to T, one per row, with padding at the end only.
 RefTensor Sentences(const Shape& shape, int64_t classes, int64_t pad, uint64_t stream) {
   RefTensor tensor = Labels(shape, classes, stream);
   const int64_t steps = shape[1];
@@ -58,7 +58,7 @@ RefTensor Sentences(const Shape& shape, int64_t classes, int64_t pad, uint64_t s
   return tensor;
 }
 
-// To the nearest number of 8 bits, of two to the even one.
+// Rounds to the nearest bf16 value, which has 8 significant bits; a tie goes to the even one.
 double ToBf16(double value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   const uint32_t even = bits >> 16 & 1;
@@ -72,7 +72,8 @@ void RoundToBf16(std::vector<RefTensor>& tensors, int least_rank) {
   }
 }
 
-// By input; the last one's are label_classes where the case says nothing else.
+// Returns the classes of each input.  If the case does not give them, the last input has
+// label_classes.
 std::vector<int64_t> ClassesOf(const LayerCase& layer_case) {
   std::vector<int64_t> classes = layer_case.input_classes;
   classes.resize(layer_case.inputs.size());

@@ -1,5 +1,5 @@
-// What the layer suite runs a case with: the layer, its reference in double, and its kernels on
-// memory that is poisoned wherever a kernel must not look.
+// The parts with which the layer suite runs a case: the layer, its reference in double, and its
+// kernels on memory that is poisoned wherever a kernel must not look.
 #pragma once
 
 #include <memory>
@@ -21,28 +21,31 @@ class CaseSetup {
   const LayerReference& reference() const { return *reference_; }
   const std::vector<Shape>& input_shapes() const { return inputs_; }
   const std::vector<Shape>& output_shapes() const { return outputs_; }
-  // 0: the input holds numbers; else int32 below this.
+  // Returns 0 if the input holds numbers; otherwise the input holds int32 values below the result.
   int64_t ClassesOf(size_t input) const { return classes_[input]; }
   bool HasGradient(size_t input) const { return layer_->InputHasGradient(static_cast<int>(input)); }
 
   bool HasState() const { return !layer_->State().empty(); }
-  // Whether its kernels have a backward pass: in evaluation where a frozen layer trains with them.
+  // True if the layer's kernels have a backward pass.  In evaluation only layers with state have
+  // one, because they train that way when frozen.
   bool HasBackward(Mode mode) const {
     return mode == Mode::kTrain ? layer_->role() != LayerRole::kMetric : HasState();
   }
 
-  // Random inputs, parameters and output gradients (all exact in fp32), outputs and gradients zero.  Inputs are
-  // distinct and far from 0, so that no kink is near.
+  // Returns random inputs, parameters and output gradients (all exact in fp32); outputs and
+  // gradients are zero.  Inputs are distinct and far from 0, so that no kink is near.
   RefArgs Draw(Mode mode) const;
-  // The same with the outputs computed, which takes long.
+  // Does the same and computes the outputs, which is slow.
   RefArgs Forward(Mode mode) const;
-  // The gradients, filled; `fused_relu` puts a ReLU behind the layer: args then hold its outputs.  Where an
-  // output is below `near_zero`, so that rounding may decide on its side, no gradient flows, on either side.
+  // FuseRelu puts a ReLU behind the layer, so that args hold its outputs.  An output below
+  // `near_zero` may get another sign by rounding; it passes no gradient, in the reference as in the
+  // kernel.  Backward fills the gradients.
   void FuseRelu(RefArgs& args, double near_zero) const;
   void Backward(RefArgs& args) const;
 
-  // The same layer with inputs, weights and output gradients rounded to bf16: what a bf16 kernel
-  // computes of the ones that are not.  Biases stay.
+  // Returns args with inputs, weights and output gradients rounded to bf16 and the outputs
+  // recomputed, as a bf16 kernel computes them from values that are not rounded.  Biases are not
+  // rounded.
   RefArgs RoundedToBf16(RefArgs args) const;
 
  private:
@@ -51,11 +54,11 @@ class CaseSetup {
   std::vector<Shape> inputs_;
   std::vector<Shape> outputs_;
   std::vector<int64_t> classes_;  // by input
-  bool sentences_;                // integers of rank 2 are sentences, not labels
-  int64_t pad_ = 0;               // the token, of sentences
+  bool sentences_;                // rank-2 integers are sentences, not labels
+  int64_t pad_ = 0;               // padding token of sentences
 };
 
-// One implementation, one set of formats, one device.
+// One implementation with one set of formats on one device.
 struct KernelVariant {
   const KernelEntry* entry = nullptr;
   Device device;
@@ -66,32 +69,35 @@ struct KernelVariant {
   std::string ToString() const;
 };
 
-// Where the suite's kernels run; the program that the suite is linked into says.
+// Returns the device that the suite's kernels run on.  Each program that links the suite defines
+// this.
 Device DeviceUnderTest(Precision precision = Precision::kFp32);
 
-// Every variant of the layer's kernels that this machine can run.  On the CPU: each instruction set
-// with one thread, the best one also with two, and what bf16 adds to those.  On the GPU: bf16 as well
-// where the layer is one product or sum of products of its inputs, so that the reference can round them.
+// Returns every variant of the layer's kernels that this machine can run.  On the CPU these are
+// each instruction set with one thread, the best one also with two, and the kernels that exist for
+// bf16 only.  On the GPU bf16 variants are included if the layer is one product or sum of products
+// of its inputs, so that the reference can round them.
 std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
 
 struct RunOptions {
   bool accumulate = false;  // parameter gradients start at 1 instead of unspecified
   bool wants_input_gradients = true;
-  bool in_place = false;  // where the kernel says it can
+  bool in_place = false;  // if the kernel supports it
   int64_t first_row = 0;  // run rows [first_row, first_row + rows) of the batch only
   int64_t rows = -1;
   WorkerSums* worker_sums = nullptr;
 };
 
-// Whether the kernel can share memory between input and output, forward or backward.
+// True if the kernel can share memory between input and output, forward or backward.
 bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant);
 
-// What a kernel computed, in plain order; no gradients of parameters in evaluation.
+// A kernel's results in plain format.  Parameter gradients are empty in evaluation.
 struct KernelResult {
   std::vector<std::vector<float>> outputs, input_gradients, param_gradients, state;
 };
 
-// Runs the variant on the inputs of `args`, backward where the mode has that (CaseSetup::HasBackward).
+// Runs the variant on the inputs of `args`, with the backward pass if the mode has one
+// (CaseSetup::HasBackward).
 KernelResult RunKernel(const CaseSetup& setup, const KernelVariant& variant, const RefArgs& args,
                        const RunOptions& options = {});
 

@@ -1,10 +1,11 @@
-// Walks the registries: every layer type, every case it offers, every kernel that takes the case.
+// Tests every layer type of the registry, every case that it offers, and every kernel that takes
+// the case:
 //
-//   reference  against central differences, in double
+//   reference  against central differences, in double;
 //              layers with state in evaluation as well, which is how a frozen one trains
 //   kernels    against the reference, on every instruction set, format and thread count offered;
 //              those of bf16 against the reference of rounded factors
-//   samples    the same bits whatever the batch they are in
+//   samples    give the same bits whatever batch they are in
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,11 +59,11 @@ class LayerSuite : public testing::TestWithParam<SuiteCase> {
   const LayerCase& layer_case() const { return GetParam().layer_case; }
 };
 
-class LayerDifferences : public LayerSuite {};  // cases that are small enough for them
+class LayerDifferences : public LayerSuite {};  // cases small enough for differences
 class LayerKernels : public LayerSuite {};      // layers that are not views
-class LayerBatches : public LayerSuite {};      // cases that are small enough in such a batch
+class LayerBatches : public LayerSuite {};      // cases small enough for a batch of 64
 
-// What the gradients are gradients of.
+// The scalar function whose gradients the reference computes.
 double Objective(const CaseSetup& setup, const RefArgs& args) {
   double sum = 0;
   for (size_t k = 0; k < args.outputs.size(); ++k) {
@@ -75,7 +76,7 @@ double Objective(const CaseSetup& setup, const RefArgs& args) {
   return sum;
 }
 
-// Compares the derivative by `values` (inside args) with `gradient`, at up to 50 places.
+// Compares the numerical derivative by `values` (inside args) with `gradient` at about 50 places.
 void CheckDifferences(const CaseSetup& setup, RefArgs& args, std::vector<double>& values,
                       const std::vector<double>& gradient, const std::string& what) {
   constexpr double kStep = 1e-6;
@@ -115,14 +116,16 @@ TEST_P(LayerDifferences, ReferenceMatchesCentralDifferences) {
   if (setup.HasState()) CheckReference(setup, Mode::kEvaluate);
 }
 
-// How far a kernel may be off: `factor` times what sums of fp32 may, and what its results are rounded by,
-// relative to what they were before a bias of up to 1 was added.
+// The error that a kernel may have: `factor` times the usual bound for fp32 sums, plus the rounding
+// of results to a shorter format.  The latter is relative to the results before a bias of up to 1
+// was added.
 struct Allowed {
   double factor = 1;
   double rounding = 0;
 };
 
-// 8 eps sqrt(terms), of the larger of the value itself and the tensor's root mean square.
+// The bound is 8 eps sqrt(terms) times the larger of the value itself and the tensor's root mean
+// square.
 void ExpectClose(const std::vector<float>& got, const std::vector<double>& want, double terms,
                  const Allowed& allowed, double offset, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
@@ -143,7 +146,7 @@ void ExpectClose(const std::vector<float>& got, const std::vector<double>& want,
   }
 }
 
-// Additions behind one element of a result of `count` elements, from the multiply-adds of all.
+// Returns the additions per element of a result of `count` elements, from the flops of all.
 double TermsOf(double flops, int64_t count) { return flops / 2 / static_cast<double>(count); }
 
 void CompareWithReference(const CaseSetup& setup, const KernelResult& got, const RefArgs& want,
@@ -173,14 +176,14 @@ void CompareWithReference(const CaseSetup& setup, const KernelResult& got, const
   }
 }
 
-// cuDNN gives what it computes of bf16 as bf16: rounded by half of the last of 8 bits.
+// cuDNN returns bf16 results for bf16 inputs: the rounding error is half of the last of 8 bits.
 double RoundingOf(const std::string& type, const KernelVariant& variant) {
   const bool rounded = type == "convolution" && variant.device.kind == DeviceKind::kCuda &&
                        variant.device.precision == Precision::kBf16;
   return rounded ? 1.0 / 256 : 0;
 }
 
-// What the variants shall compute.
+// The reference's results, with which the variants are compared.
 class Expectations {
  public:
   Expectations(const std::string& type, const CaseSetup& setup, Mode mode)
@@ -198,7 +201,7 @@ class Expectations {
     return *want;
   }
 
-  // Inputs and weights as they are before a bf16 kernel rounds them.
+  // Returns the inputs and weights before rounding; a bf16 kernel rounds them itself.
   RefArgs GivenTo(const KernelVariant& variant) {
     RefArgs given = For(variant);
     given.inputs = plain_.inputs;
@@ -211,7 +214,7 @@ class Expectations {
   const CaseSetup& setup_;
   const Mode mode_;
   RefArgs plain_;
-  std::optional<RefArgs> wanted_[2][2];  // by precision, fused ReLU
+  std::optional<RefArgs> wanted_[2][2];  // [bf16][fused ReLU]
 };
 
 TEST_P(LayerKernels, KernelsMatchReference) {
@@ -235,7 +238,7 @@ TEST_P(LayerKernels, KernelsMatchReference) {
   }
 }
 
-// What a frozen layer keeps, to the bit.
+// Evaluation must keep the state to the bit: a frozen layer relies on that.
 TEST_P(LayerKernels, EvaluationKeepsTheState) {
   const CaseSetup setup(type(), layer_case());
   if (!setup.HasState()) return;
@@ -265,15 +268,15 @@ TEST_P(LayerSuite, InPlaceChangesNothing) {
   }
 }
 
-// What a GPU's libraries multiply has another order of additions in another batch: of factors that are rounded to
-// bf16 the last bit of a result.
+// Returns the difference that another batch size may cause.  A GPU's libraries then add in another
+// order, which may change the last bit of a result of bf16 factors.
 double RoomFor(const KernelVariant& variant) {
   const std::string& by = variant.entry->implementation;
   if (by != "cudnn" && by != "cublas") return 0;
   return variant.device.precision == Precision::kBf16 ? 0x1p-6 : 1e-4;
 }
 
-// Rows [first, first + rows) of a batch give the bits they have in the whole batch.
+// Expects rows [first, first + rows) alone to give the bits that they have in the whole batch.
 void ExpectSameRows(const CaseSetup& setup, KernelVariant variant, const RefArgs& args,
                     const std::vector<float>& whole, int64_t first, int64_t rows) {
   for (const int threads : {1, 2}) {
@@ -299,7 +302,7 @@ TEST_P(LayerBatches, SamplesDoNotDependOnTheirBatch) {
   const CaseSetup setup(type(), layer_case(), kWholeBatch);
   const RefArgs args = setup.Draw(Mode::kEvaluate);
   for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {
-    if (variant.device.threads > 1) continue;  // both counts are run below
+    if (variant.device.threads > 1) continue;  // ExpectSameRows runs both thread counts
     SCOPED_TRACE(variant.ToString());
     const std::vector<float> whole = RunKernel(setup, variant, args).outputs[0];
     for (const int64_t row : {0, 5, 63}) ExpectSameRows(setup, variant, args, whole, row, 1);
@@ -326,7 +329,7 @@ INSTANTIATE_TEST_SUITE_P(Layers, LayerBatches, testing::ValuesIn(CasesWhere([](a
                          })),
                          TestName);
 
-// Every type has a small case for what is left out of large ones.
+// Every type has a small case for the tests that leave large cases out.
 TEST(LayerRegistryTest, EveryLayerHasASmallCase) {
   for (const auto& [type, entry] : LayerRegistry::All()) {
     const auto cases = CasesWhere([&type = type](auto& c) {

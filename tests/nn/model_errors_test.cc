@@ -134,7 +134,7 @@ TEST(ModelErrors, AMisspeltListOfLayersIsReadAllTheSame) {
               AllOf(HasSubstr("must be a list"), HasSubstr("1 error;")));
 }
 
-// Returns a model in which the line that begins with `line` is replaced by `text`. Block `body` is
+// Returns a model in which the line that begins with `line` is replaced by `text`.  Block `body` is
 // in lines 3 to 8, used twice; its layers are in lines 6 to 8.
 std::string WithBlocks(const std::string& line, const std::string& text) {
   std::vector<std::string> lines = {
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
         BlockError{"  - {name: both", "  - {name: both, type: eltwise, input: [one, too]}", "12",
                    "no earlier layer or input is called 'too'"}));
 
-// ResNet has such names, shortcut.0 and shortcut.1. A block may also use another block's layers.
+// ResNet has such names, shortcut.0 and shortcut.1.  A block may also use another block's layers.
 TEST(ModelErrors, NamesInABlockMayHaveDots) {
   std::string model = WithBlocks("", "");
   const std::string block =

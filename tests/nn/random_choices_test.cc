@@ -97,8 +97,8 @@ TEST(RandomChoices, ANetDropsByTheOraclesMask) {
   }
 }
 
-// Each token of the targets occurs in one place only. So the gradient of its embedding shows
-// whether teacher forcing chose that place, and which elements were dropped there. The decoder's
+// Each token of the targets occurs in one place only.  So the gradient of its embedding shows
+// whether teacher forcing chose that place, and which elements were dropped there.  The decoder's
 // own choice is always the last token.
 constexpr int64_t kTaught = 5, kEmbedding = 9, kVocabulary = 40, kSourceLength = 3;
 constexpr uint64_t kDecoderLayer = 5;

@@ -1,4 +1,4 @@
-// A whole net in double, made of its layers' references. Compiled nets are compared with it.
+// A whole net in double, made of its layers' references.  Compiled nets are compared with it.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ inline std::vector<float> InitialWeights(const Graph& graph, uint64_t seed) {
   return weights;
 }
 
-// Runs one step. `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 /
+// Runs one step.  `inputs` are batches for Graph::inputs(); the loss gradient is scaled by 1 /
 // samples.
 ReferenceResult ReferenceStep(const Graph& graph, Mode mode, const std::vector<double>& weights,
                               const std::vector<double>& state,

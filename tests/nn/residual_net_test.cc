@@ -52,8 +52,8 @@ layers:
   - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
 )";
 
-// The model has groups, dilation, different sides, and products and maxima of branches, which ReLUs
-// are fused into; one ReLU is behind pooling.
+// The model has groups, dilation, windows with unequal sides, and the product and maximum of
+// branches with a ReLU after each.
 constexpr char kSeparable[] = R"(
 name: separable
 layers:
@@ -169,7 +169,7 @@ TEST_P(BranchedNet, TheReferenceAgreesWithCentralDifferences) {
   }
 }
 
-// Freezes the layers from the input on, one more each time, and each layer alone. The other layers
+// Freezes the layers from the input on, one more each time, and each layer alone.  The other layers
 // get the reference's gradients.
 TEST_P(BranchedNet, FrozenLayersLeaveTheGradientsOfTheOthers) {
   std::vector<std::vector<std::string>> sets;

@@ -1,5 +1,5 @@
-// What the layer suite does not ask of the winograd convolution: when the rule takes it, and that
-// cutting the work changes no bit.
+// Tests the winograd convolution beyond the suite: when the rule chooses it, and that dividing the
+// work changes no bit.
 #include <gtest/gtest.h>
 
 #include "tests/nn/layer_harness.h"
@@ -11,7 +11,7 @@ LayerCase CaseOf(const std::string& keys, const Shape& x) {
   return {.name = "winograd", .yaml = keys, .inputs = {x}};
 }
 
-// The implementation that the rule takes on a CPU with one thread.
+// Returns the implementation that the rule chooses on a CPU with one thread.
 std::string ChosenFor(const std::string& keys, const Shape& x) {
   const CaseSetup setup("convolution", CaseOf(keys, x));
   KernelRequest request;

@@ -1,4 +1,4 @@
-// Translates every layer's cases and every shipped model to ONNX. The ONNX library checks each
+// Translates every layer's cases and every shipped model to ONNX.  The ONNX library checks each
 // model and infers its shapes strictly (OnnxBytes), then the tests read it back.
 // tools/onnx/compare.py runs the models.
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ class RankReport : public ReportFolder {
     EXPECT_EQ(DescribeRanks(file(), report), damaged);
     return report;
   }
-  // Writes `steps` equal steps of each worker up to a boundary. Worker w takes w + 1 times as long
+  // Writes `steps` equal steps of each worker up to a boundary.  Worker w takes w + 1 times as long
   // per step as worker 0.
   void WriteBoundary(RankTimesWriter& writer, int64_t step, int workers, int steps) {
     for (int rank = 0; rank < workers; ++rank) {

@@ -127,7 +127,7 @@ TEST_F(ReportPageTest, ALongRunOfManyWorkersFitsIntoTwoMegabytes) {
   EXPECT_LT(page.size(), 2'000'000U);
   const json run = json::parse(DataText(page))["runs"][0];
   EXPECT_EQ(run["steps"]["rows"], 10'000);
-  EXPECT_EQ(run["steps"]["joined"], 17);  // which the page says
+  EXPECT_EQ(run["steps"]["joined"], 17);  // the page shows this
   EXPECT_EQ(run["ranks"].size(), 16U);
 }
 

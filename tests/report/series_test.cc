@@ -37,7 +37,7 @@ TEST(Series, NeverMorePointsThanAsked) {
   for (int rows = 1; rows < 200; ++rows) {
     const ordered_json json = Ramp(rows).Json(40);
     EXPECT_LE(json["step"].size(), 40U) << rows;
-    EXPECT_EQ(json["step"].back(), rows);  // the run's last word is shown
+    EXPECT_EQ(json["step"].back(), rows);  // the last row is always shown
   }
 }
 

@@ -49,7 +49,7 @@ TEST_F(TimelineExcerpt, ShowsTheSameFourStepsOfEveryRank) {
   EXPECT_THAT(excerpt["steps"], ElementsAre(10, 13));
   ASSERT_EQ(excerpt["ranks"].size(), 3U);
   for (const ordered_json& rank : excerpt["ranks"]) {
-    ASSERT_EQ(rank["lanes"].size(), 2U);  // there is no span in the lane of messages
+    ASSERT_EQ(rank["lanes"].size(), 2U);  // the lane of messages has no spans
     EXPECT_EQ(rank["lanes"][0]["name"], "compute");
     const ordered_json& buckets = rank["lanes"][1];
     EXPECT_EQ(buckets["name"], "buckets");

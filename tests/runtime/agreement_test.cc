@@ -57,7 +57,7 @@ TEST(Agreement, EveryRankLearnsWhoDiffersInWhat) {
   });
 }
 
-// The exit code of a process that throws this, and what it says.
+// Returns the exit code and the stderr of a process that throws `Thrown`.
 template <class Thrown>
 std::pair<int, std::string> LastWordsAfter(const Thrown& thrown) {
   char name[] = "dtrain";
@@ -77,7 +77,7 @@ TEST(RunOnRanks, WhatIsThrownIsToldAndGivesTheCode) {
               Pair(1, HasSubstr("error internal error: odd\n")));
 }
 
-// What each of three ranks hears when these fail.
+// Returns the message that each of three ranks gets when the ranks in `failing` throw.
 std::vector<std::string> HeardWhen(const std::vector<int>& failing) {
   std::vector<std::string> heard(3);
   LocalWorld::Run(3, [&](Transport& transport) {

@@ -11,8 +11,8 @@
 namespace dtrain {
 namespace {
 
-// P(next word) as a function of the sentence and of all words before: nobody's state but the
-// caller's parents decides, so an error in following them shows.
+// P(next word) is a function of the sentence and of all words before.  The decoder gets its state only from the
+// caller's `parents`, so that an error in following them shows.
 class HashedDecoder : public StepDecoder {
  public:
   HashedDecoder(std::vector<int64_t> sentences, int64_t words)
@@ -47,7 +47,7 @@ class HashedDecoder : public StepDecoder {
       scores.push_back(2 * random.Normal(static_cast<uint64_t>(v)));
       sum += std::exp(scores.back());
     }
-    // As the decoder says it, in fp32.
+    // Rounded as the decoder's fp32 scores.
     for (double& score : scores) score = static_cast<float>(score - std::log(sum));
     return scores;
   }
@@ -75,7 +75,7 @@ std::vector<int32_t> Greedy(int64_t sentence, int64_t vocabulary, int64_t max_le
   return words;
 }
 
-// The answer with the best mean, of all there are.
+// Returns the answer with the best mean score among all possible ones.
 std::vector<int32_t> Exhaustive(int64_t sentence, int64_t vocabulary, int64_t max_length) {
   std::vector<int32_t> best;
   double best_mean = -1e30;
@@ -130,7 +130,7 @@ TEST(BeamSearch, SentencesDoNotSeeEachOther) {
   }
 }
 
-// All words are as likely, but for the end of the sentence.
+// All words have the same probability except the end of the sentence.
 class EvenDecoder : public StepDecoder {
  public:
   void Start(const KernelArgs&) override {}

@@ -1,4 +1,4 @@
-// These tests start programs as children, so many at a time, and stop them.
+// Tests that start programs as children, a limited number at a time, and stop them.
 #include "framework/launch/child_program.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ ProgramCommand Shell(const std::string& script, const std::string& log = "") {
   return {"/bin/sh", {"sh", "-c", script}, OwnEnvironment(), log};
 }
 
-// Waits for something another process does; the minute ends a test that has already failed.
+// Waits for something that another process does.  The minute ends a test that has already failed.
 template <class Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 3000 && !condition(); ++i) ::usleep(20'000);
@@ -77,7 +77,7 @@ TEST(ChildPrograms, OneThatCannotBeExecutedIsNamed) {
   }
 }
 
-// A log lies in a folder that others may know.
+// Other users may know the folder of a log, so a link or a pipe in the log's place is refused.
 TEST(ChildPrograms, ALogIsAFile) {
   const fs::path folder = FreshFolder(), pipe = folder / "pipe", link = folder / "link";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -93,8 +93,8 @@ TEST(ChildPrograms, ALogIsAFile) {
   EXPECT_EQ(Slurp(folder / "others"), "mine");
 }
 
-// A signal reaches the running one as INT, and the ones behind are not started; a second one
-// reaches it as well.
+// The first signal reaches the running child as INT, and the waiting ones are not started; a second signal reaches the
+// child too.
 TEST(ChildPrograms, AStopSignalReachesThoseThatRun) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const fs::path folder = FreshFolder();

@@ -1,4 +1,4 @@
-// configs/clusters, and how a cluster is found by name.
+// Tests configs/clusters, and how a cluster is found by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(ClusterFiles, EveryOneThatIsShippedIsOf16WorkersAndSaysWhatItIs) {
   EXPECT_GE(read, 20);
 }
 
-// hetero_1_2_3_4: the factors in blocks; ..._interleaved: the same workers in another order.
+// hetero_1_2_3_4 has the factors in blocks; ..._interleaved has the same workers in another order.
 TEST(ClusterFiles, AHeterogeneityClassIsWhatItsNameSays) {
   const std::vector<double> blocks =
       Over(LocateCluster("hetero_1_1.3_1.6_2", kQuickstart)).cluster.SlowdownOf(16);

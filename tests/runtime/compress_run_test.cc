@@ -1,4 +1,4 @@
-// Whole runs with a compressor: the config, what is learnt, and what the summary says.
+// Whole runs with a compressor: the config, the learnt model and the summary.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using ::testing::Not;
 
 class CompressRunTest : public RunFixture {
  protected:
-  // By ps_asp, unless `more` begins with a section `strategy`.
+  // The strategy is ps_asp unless `more` begins with a section `strategy`.
   RunConfig Config(const std::string& output, const std::vector<std::string>& more) {
     std::vector<std::string> settings = {"epochs=3", "threads=1"};
     if (more.empty() || !more[0].starts_with("strategy=")) {
@@ -42,7 +42,7 @@ TEST_F(CompressRunTest, AtDensityOneTheWeightsAreThoseOfTheDenseRun) {
 TEST_F(CompressRunTest, OneEntryInAHundredLearnsAllTheSame) {
   const TrainResult result =
       Run(Config("run", {"compress.name=topk", "compress.density=0.01", "epochs=12"}));
-  EXPECT_GT(*result.summary.test->accuracy, 0.4);  // guessing: 0.1
+  EXPECT_GT(*result.summary.test->accuracy, 0.4);  // guessing gives 0.1
   const nlohmann::json summary = SummaryOf("run");
   EXPECT_EQ(summary["compressor"], "topk");
   EXPECT_NEAR(summary["communication"]["density"], 0.01, 1e-4);
@@ -57,7 +57,7 @@ TEST_F(CompressRunTest, TwoWorkersAndTwoServersSendWhatTheDensitySays) {
   Run(Config("dense", two));
   Run(Config("sparse", sparse));
   const nlohmann::json all = SummaryOf("dense"), some = SummaryOf("sparse");
-  // Weights come back whole: two gradients and two weights become one and a little.
+  // Only the gradients are compressed: of two gradients and two sets of weights, the weights and little more remain.
   const double bytes = some["communication"]["bytes_sent"],
                before = all["communication"]["bytes_sent"];
   EXPECT_NEAR(bytes / before, 0.52, 0.06);
@@ -86,7 +86,7 @@ TEST_F(CompressRunTest, AStrategyThatTakesNoneSaysWhichDo) {
               HasSubstr("'exchange'"));  // messages go to servers
 }
 
-// The workers have the momentum, and the solver none; it is saved with what they have kept back.
+// The workers have the momentum and the solver has none; it is saved with the residuals.
 TEST_F(CompressRunTest, DgcTakesOverTheMomentumOfSgd) {
   const auto of = [&](const std::string& output, std::vector<std::string> more) {
     more.insert(more.begin(), {"strategy={name: wfbp}", "compress={name: dgc, density: 0.05}",
@@ -118,8 +118,8 @@ TEST_F(CompressRunTest, AnAsynchronousStrategyHasOneDensity) {
   EXPECT_EQ(error_of("dense_steps=0"), "no error");
 }
 
-// Over ranks and in virtual time, with each way to sum selections; a resumed run goes on with what each
-// rank has kept back, and with the thresholds and regions of oktopk.
+// Real and simulated runs with each sparse collective.  A resumed run continues with each rank's residual, and with the
+// thresholds and regions of oktopk.
 class SumsOfSelectionsTest : public CompressRunTest,
                              public testing::WithParamInterface<const char*> {
  protected:
@@ -145,7 +145,7 @@ TEST_P(SumsOfSelectionsTest, HaveTheBitsOfARealRunInVirtualTime) {
   EXPECT_EQ(simulated.Run().weights_sha256, Run(Of("real")).summary.weights_sha256);
 }
 
-// Another way to sum, or other units, begin with the model's weights and the sum of what was kept back.
+// With another sparse collective, or other units, a run resumes with the model's weights and the sum of the residuals.
 TEST_P(SumsOfSelectionsTest, MayChangeOnResume) {
   for (const std::string change : {GetParam() == std::string("gather") ? "compress.exchange=oktopk"
                                                                        : "compress.exchange=gather",
@@ -157,12 +157,13 @@ TEST_P(SumsOfSelectionsTest, MayChangeOnResume) {
   }
 }
 
-// Dense steps first, then two densities, with thresholds that live from step to step.
+// The first steps are dense, then two densities follow, with thresholds kept from step to step.
 TEST_P(SumsOfSelectionsTest, FollowTheDensitiesOfTheEpochs) {
   const std::vector<std::string> keys = {"compress.name=gaussiank", "compress.dense_steps=2",
                                          "compress.density_warmup=[0.5, 0.1]"};
   const std::string whole = Run(Of("whole", keys)).summary.weights_sha256;
-  // 21 steps: 2 dense ones are not counted, 5 of 0.5, 7 of 0.1, 7 of 0.02; gaussiank within a third.
+  // Of 21 steps, 2 dense ones are not counted; 5 have density 0.5, 7 have 0.1 and 7 have 0.02.  gaussiank may be off by
+  // a third.
   EXPECT_NEAR(SummaryOf("whole")["communication"]["density"], (5 * 0.5 + 7 * 0.1 + 7 * 0.02) / 19,
               0.06);
   std::vector<std::string> part = keys;
@@ -177,7 +178,7 @@ TEST_P(SumsOfSelectionsTest, FollowTheDensitiesOfTheEpochs) {
 INSTANTIATE_TEST_SUITE_P(Exchanges, SumsOfSelectionsTest,
                          testing::Values("gather", "gtopk", "oktopk"));
 
-// Casts: half the bytes, and the same bits in virtual time and behind a resume.
+// Casts send half the bytes; a simulated run and a resumed run have the same bits as the real one.
 class CastRunTest : public CompressRunTest, public testing::WithParamInterface<std::string> {
  protected:
   RunConfig Of(const std::string& output, const std::string& strategy,
@@ -218,7 +219,7 @@ TEST_P(CastRunTest, SynchronousOnesRepeatInVirtualTimeAndBehindAResume) {
   EXPECT_NEAR(bytes / before, 0.5, 0.01);
 }
 
-// Weights come back whole.
+// The weights return uncast.
 TEST_P(CastRunTest, MessagesToServersHaveHalfTheBytes) {
   const std::string strategy = "{name: ps_asp, servers: 2}";
   Run(Of("short", strategy, {"cluster.workers=2"}));
@@ -271,7 +272,7 @@ std::vector<std::string> Selectors() {
   return names;
 }
 
-// Each by lots or thresholds of its own.
+// Each compressor uses random numbers or thresholds of its own.
 TEST_F(CompressRunTest, SelectedLayerByLayerNoScheduleChangesABit) {
   ASSERT_GE(Selectors().size(), 5u);
   for (const std::string& name : Selectors()) {
@@ -303,7 +304,7 @@ TEST_F(CompressRunTest, ARunSaysWhereItsBitsFollowMeasuredBuckets) {
   }
 }
 
-// sgd's momentum and its clipping are the workers'; a solver with momentum of another kind is refused.
+// The workers apply sgd's momentum and clipping; a solver with another kind of momentum is refused.
 TEST_F(CompressRunTest, DgcSaysWhatItTakesOverFromTheSolver) {
   const RunConfig config = Config("run", {"strategy={name: wfbp}", "compress={name: dgc}",
                                           "solver={name: sgd, momentum: 0.8, clip_norm: 2}"});
@@ -318,7 +319,7 @@ TEST_F(CompressRunTest, DgcSaysWhatItTakesOverFromTheSolver) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the solver runs without"));
 }
 
-// Two layers whose sums take a second each, and both together a second and a half.
+// Summing each of two layers takes a second, and both together 1.5 seconds.
 TEST_F(CompressRunTest, WorkersThatClipArePlannedToSendBehindTheBackwardPass) {
   LayerGradients layer_gradients{{{0, 100}, {100, 200}}};
   layer_gradients.ready = {1, 2};
@@ -370,7 +371,7 @@ TEST_F(CompressRunTest, TimesOfSumsAreOfWhatIsSummed) {
   EXPECT_EQ(by("{name: topk, density: 0.02}"), "topk 0.02 by gather");
 }
 
-// Selected layer by layer, it does not matter which layers are summed together.
+// Layers are compressed one by one, so it does not matter which are summed together.
 TEST_F(CompressRunTest, MergingByMeasuredTimesChangesNoBitWhereLayersAreSelectedFrom) {
   const auto of = [&](const std::string& output, const std::string& strategy,
                       const std::string& scope) {

@@ -1,5 +1,5 @@
-// Every compressor, in every family of strategies that takes it: a run that is interrupted in the middle of
-// an epoch goes on to the same bits.  A new compressor is tested by existing.
+// Every compressor in every strategy family that accepts it: a run that is interrupted in the middle of an epoch
+// resumes to the same bits.  A registered compressor is tested automatically.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -12,13 +12,13 @@
 namespace dtrain {
 namespace {
 
-// Keys that make another selection of a compressor.
+// Other keys that change the selection of a compressor.
 const std::multimap<std::string, std::string> kOtherKeys = {{"gaussiank", "loop: published"},
                                                             {"dgc", "momentum_correction: false"},
                                                             {"randk", "seeds: same"},
                                                             {"trimmed", "selector: search"}};
 
-// Sections `compress` of every compressor, with a density at which much is kept back.
+// Returns a section `compress` for every compressor, at a density that leaves large residuals.
 std::vector<std::string> Sections() {
   std::vector<std::string> sections;
   for (const auto& [name, entry] : CompressorRegistry::All()) {
@@ -38,9 +38,9 @@ std::string NameIn(const std::string& section) {
   return section.substr(7, section.find_first_of(",}") - 7);
 }
 
-// Of those that are alike in when workers step and in what they take, the last by name: so of the synchronous
-// ones wfbp, with a bucket a layer.  Not one that plans by measured times, which may cut other buckets in each of
-// two runs.
+// Returns one strategy of each group with the same timing of steps and the same compressors: the last by name, so wfbp
+// of the synchronous ones, with a bucket per layer.  Strategies that plan by measured times are left out: two runs may
+// have other buckets.
 std::vector<std::string> OneOfEachFamily(const std::string& compressor) {
   std::map<std::pair<bool, std::vector<std::string>>, std::string> families;
   for (const std::string& name : StrategiesOf(compressor)) {
@@ -63,7 +63,7 @@ class CompressorResumeTest : public ResumeFixture, public testing::WithParamInte
     return Config(output, more);
   }
 
-  // Leaves in folder_/again what the run in folder_/whole had written when it was in the middle.
+  // Leaves in folder_/again what the run in folder_/whole had written half-way.
   void Interrupt() const {
     const std::vector<std::filesystem::path> checkpoints = Checkpoints("whole");
     ASSERT_GE(checkpoints.size(), 3u);
@@ -83,7 +83,7 @@ TEST_P(CompressorResumeTest, SimulatedRunsGoOnToTheSameBits) {
   }
 }
 
-// Where the order in which messages arrive decides nothing: in step, or with one worker.
+// Only runs whose result does not depend on the order of messages: synchronous ones, or one worker.
 TEST_P(CompressorResumeTest, RealRunsGoOnToTheSameBits) {
   for (const std::string& name : OneOfEachFamily(NameIn(GetParam()))) {
     SCOPED_TRACE(name);

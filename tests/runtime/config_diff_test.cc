@@ -1,4 +1,4 @@
-// What a resumed run says of its config.
+// Tests what a resumed run reports about changes of its config.
 #include "framework/train/config_diff.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-// Damaged files of weights: none may crash the reader, and none may be accepted as something that
-// it was not.  Flips of one bit anywhere and where the file's own structures lie, cuts, bytes set
-// to zero, swapped and appended.  DTRAIN_DAMAGES says how many files of each kind (default 250;
-// each of those without a seal takes a process of its own).
+// Damaged files of weights: none may crash the reader, and none may be accepted with other content.  The damage is a
+// flipped bit anywhere or in the file's own structures, a cut, or bytes set to zero, swapped or appended.
+// DTRAIN_DAMAGES is the number of files of each kind (default 250; each file without a seal takes a process of its
+// own).
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -23,7 +23,7 @@ int64_t Damages() {
   return given == nullptr ? 250 : std::atoll(given);
 }
 
-// Where HDF5's structures begin: each has four messages of its own.
+// Returns the offsets of HDF5's structures: each begins with a signature of four letters.
 std::vector<size_t> StructuresIn(const std::string& file) {
   std::vector<size_t> places = {0};
   for (const char* const name : {"HDF\r", "OHDR", "OCHK", "FRHP", "FHDB", "FHIB", "FSHD", "FSSE",
@@ -35,7 +35,7 @@ std::vector<size_t> StructuresIn(const std::string& file) {
   return places;
 }
 
-// One way to damage a file; number `number` is always the same.
+// One way to damage a file; the same `number` always gives the same damage.
 class Damage {
  public:
   Damage(uint64_t number, const std::string& good)
@@ -105,8 +105,7 @@ class Damage {
   std::string what_;
 };
 
-// A group of more than eight names is stored in another way, and HDF5 1.10.8 crashes on damage
-// there.
+// HDF5 stores a group of more than eight names in another way, and version 1.10.8 crashes on damage there.
 struct ManyParameters : CheckpointSample {
   ManyParameters() {
     for (int i = 0; i < 12; ++i) {
@@ -120,7 +119,7 @@ struct ManyParameters : CheckpointSample {
   }
 };
 
-// The file that dtrain wrote at revision f15a69d.
+// Returns the file as dtrain wrote it at revision f15a69d.
 std::string WithoutSeal(const CheckpointView& view) {
   Hdf5Builder out(0);
   const auto write = [&](const std::string& group, const ArenaLayout& layout, const float* values) {
@@ -155,7 +154,7 @@ bool SameLayout(const ArenaLayout& a, const ArenaLayout& b) {
                     });
 }
 
-// All but the numbers.
+// Compares all but the numbers.
 bool SameFrame(const StoredCheckpoint& a, const StoredCheckpoint& b) {
   return a.info == b.info && SameLayout(a.layout.parameters, b.layout.parameters) &&
          SameLayout(a.layout.state, b.layout.state) && a.solver.size() == b.solver.size();
@@ -167,7 +166,7 @@ std::vector<std::vector<float>> ArenasOf(const StoredCheckpoint& stored) {
   return arenas;
 }
 
-// Every number is the good one or, where `or_zero`, 0.
+// Returns whether every number is the original one or, with `or_zero`, 0.
 bool SameNumbers(const StoredCheckpoint& read, const StoredCheckpoint& good, bool or_zero) {
   const auto arenas = ArenasOf(read), good_arenas = ArenasOf(good);
   for (size_t a = 0; a < arenas.size(); ++a) {
@@ -183,10 +182,10 @@ bool SameNumbers(const StoredCheckpoint& read, const StoredCheckpoint& good, boo
 
 struct Counts {
   int64_t refused = 0;
-  int64_t crashed = 0;    // of the refused: the child crashed
-  int64_t unchanged = 0;  // accepted, with all that was in the good file
-  int64_t zeroed = 0;     // accepted, with zeros in the place of numbers
-  int64_t accepted = 0;   // with anything else
+  int64_t crashed = 0;    // of the refused files, those that crashed the child
+  int64_t unchanged = 0;  // accepted with all content of the original file
+  int64_t zeroed = 0;     // accepted with zeros in place of numbers
+  int64_t accepted = 0;   // accepted with any other content
 };
 
 class DamagedFiles : public ::testing::Test {
@@ -239,8 +238,8 @@ TEST_F(DamagedFiles, NoExportIsAccepted) {
   EXPECT_EQ(Read(folder_ / "good.safetensors").refused, Damages());
 }
 
-// Nothing depends on some bytes of these, and numbers that became zero together with their checksum
-// cannot be told from zeros: the reason, beside crashes, why checkpoints have a seal now.
+// Some bytes of these files have no meaning, and numbers that became zero together with their checksum look like real
+// zeros: besides crashes, the reason why checkpoints have a seal.
 TEST_F(DamagedFiles, NoCheckpointWithoutASealIsReadAsSomethingElse) {
   Spit(folder_ / "without_seal.h5", WithoutSeal(sample_.View()));
   const Counts counts = Read(folder_ / "without_seal.h5");

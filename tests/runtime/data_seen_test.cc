@@ -1,6 +1,5 @@
-// Which samples the workers of a whole run are given, from the start and after a resume: a data set
-// of the test's own writes down what it is asked for.  The order of an epoch's samples
-// (Sampler::Shuffle) is taken as given.
+// Which samples the workers of a whole run get, from the start and after a resume: the test's own data set records the
+// requests.  The order of an epoch's samples (Sampler::Shuffle) is taken as given.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,16 +21,16 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kSamples = 50, kBatch = 16;
-constexpr int64_t kStepsAnEpoch = 4;  // the last of 2 samples
+constexpr int64_t kStepsAnEpoch = 4;  // the last batch has 2 samples
 
-// A training batch as a worker asked for it.
+// A training batch as a worker requested it.
 struct Asked {
   uint64_t epoch;
   std::vector<int64_t> samples;
   friend bool operator==(const Asked&, const Asked&) = default;
 };
 
-// What each of the sets that a run loaded - one a rank - was asked for, in order.
+// Requests to each of the sets that a run loaded, one set per rank, in order.
 struct Log {
   std::mutex mutex;
   std::vector<std::vector<Asked>> ranks;
@@ -59,7 +58,7 @@ OwnData Watched(Log& log) {
 
 class DataSeenTest : public RunFixture {
  protected:
-  // What the ranks of a run to `max_steps` were asked for.
+  // Returns the requests of all ranks of a run to `max_steps`.
   std::vector<std::vector<Asked>> RunTo(int64_t max_steps, int workers, const std::string& strategy,
                                         const std::string& resume) {
     Log log;
@@ -75,27 +74,27 @@ class DataSeenTest : public RunFixture {
     return log.ranks;
   }
 
-  std::vector<int64_t> steps_;  // of each worker, in the run before
+  std::vector<int64_t> steps_;  // steps of each worker in the previous run
 
   int64_t StepOfLatest() const {
     const auto latest = FindCheckpoint((folder_ / "run").string());
     return ReadStoredInfo(latest).position.step;
   }
 
-  // The samples at these positions of an epoch.
+  // Returns the samples at these positions of an epoch.
   static Asked At(uint64_t epoch, Range positions) {
     std::vector<int64_t> order;
     Sampler(1, kSamples, kBatch).Shuffle(epoch, order);
     return {epoch, {order.begin() + positions.begin, order.begin() + positions.end}};
   }
 
-  // The batch of a step of a synchronous run.
+  // Returns the batch of a step of a synchronous run.
   static Asked BatchOf(int64_t step) {
     const int64_t begin = step % kStepsAnEpoch * kBatch, end = std::min(begin + kBatch, kSamples);
     return At(static_cast<uint64_t>(step / kStepsAnEpoch), {begin, end});
   }
 
-  // Ranks load in any order; the first share of each tells which worker it was.
+  // Ranks load in any order; the first share of each shows which worker it is.
   static void OrderByPlaceIn(const Asked& batch, std::vector<std::vector<Asked>>& ranks) {
     const auto place = [&](const std::vector<Asked>& rank) {
       return std::find(batch.samples.begin(), batch.samples.end(), rank.at(0).samples.at(0));
@@ -104,7 +103,7 @@ class DataSeenTest : public RunFixture {
               [&](const auto& a, const auto& b) { return place(a) < place(b); });
   }
 
-  // Worker `worker`'s mini-batches [first, first + count) of an asynchronous run.
+  // Returns worker `worker`'s mini-batches [first, first + count) of an asynchronous run.
   static std::vector<Asked> OwnOf(int worker, int workers, int64_t first, size_t count) {
     ShardsByHand shards(kSamples, kBatch, workers, worker);
     for (int64_t i = 0; i < first; ++i) shards.Next();
@@ -116,7 +115,7 @@ class DataSeenTest : public RunFixture {
     return own;
   }
 
-  // Of all workers' mini-batches, those of before and those of the last run.
+  // Returns the number of samples in all workers' mini-batches, of the earlier runs and of the last one.
   int64_t SamplesOf(const std::vector<int64_t>& had) const {
     int64_t samples = 0;
     const int workers = static_cast<int>(had.size());
@@ -128,8 +127,8 @@ class DataSeenTest : public RunFixture {
     return samples;
   }
 
-  // One rank each had the mini-batches of worker 0, 1, ... from `first` on, each from its own; ranks
-  // load in any order, and read ahead of their steps.
+  // Checks that each rank had the mini-batches of one worker, from that worker's `first` on.  Ranks load in any order
+  // and read ahead of their steps.
   static void ExpectOwn(const std::vector<std::vector<Asked>>& ranks, int workers,
                         const std::vector<int64_t>& first) {
     for (int w = 0; w < workers; ++w) {
@@ -142,13 +141,13 @@ class DataSeenTest : public RunFixture {
   }
 };
 
-// Three workers: shards of 17, 17 and 16 samples, mini-batches of 6, 5 and 5.
+// Three workers have shards of 17, 17 and 16 samples, and mini-batches of 6, 5 and 5.
 TEST_F(DataSeenTest, AnAsynchronousRunStartsWithEveryWorkersFirst) {
   ExpectOwn(RunTo(9, 3, "{name: ps_asp, placement: colocated}", "none"), 3, {0, 0, 0});
 }
 
-// Each worker's mini-batches 0, 1, 2, ... over both runs, none left out and none twice, however fast
-// it was; and all of them are applied.
+// Each worker gets its mini-batches 0, 1, 2, ... over both runs, none skipped and none repeated, at any speed; all of
+// them are applied.
 TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithEveryWorkersNext) {
   for (const char* strategy : {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
                                "{name: gssp, servers: 2}", "{name: inhad}"}) {
@@ -157,7 +156,7 @@ TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithEveryWorkersNext) {
       std::filesystem::remove_all(folder_ / "run");
       RunTo(6, workers, strategy, "none");
       const std::vector<int64_t> had = steps_;
-      // The first part may have gone far beyond its end.
+      // The first part may have run far beyond its end.
       const auto ranks = RunTo(StepOfLatest() + 8, workers, strategy, "auto");
       ExpectOwn(ranks, workers, had);
       const auto latest = FindCheckpoint((folder_ / "run").string());
@@ -166,8 +165,8 @@ TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithEveryWorkersNext) {
   }
 }
 
-// Killed while the last checkpoint was written: from the one before, the end of an epoch, each worker
-// goes on with the mini-batch that was its next one there.
+// The run was killed while it wrote its last checkpoint.  It resumes from the previous one, at the end of an epoch, and
+// each worker continues with the mini-batch that was its next one there.
 TEST_F(DataSeenTest, AKilledRunGoesBackWithAllItsWorkers) {
   for (const char* strategy : {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
                                "{name: gssp, servers: 2}", "{name: inhad}"}) {
@@ -175,7 +174,7 @@ TEST_F(DataSeenTest, AKilledRunGoesBackWithAllItsWorkers) {
       SCOPED_TRACE(fmt::format("{} {}", strategy, main ? "main file" : "rank file"));
       std::filesystem::remove_all(folder_ / "run");
       const CheckpointFolder folder(folder_ / "run/checkpoints", 1);
-      // Steps are so short that word of a boundary may come too late for the first one.
+      // Steps are so short that the message about the first boundary may arrive too late for a checkpoint there.
       for (int tries = 0; tries < 50 && folder.List().size() < 2; ++tries) {
         std::filesystem::remove_all(folder_ / "run");
         RunTo(11, 3, strategy, "none");
@@ -195,14 +194,14 @@ TEST_F(DataSeenTest, AKilledRunGoesBackWithAllItsWorkers) {
   }
 }
 
-// Each worker's next mini-batch is the one behind as many as they had on average.
+// Each worker continues after the average number of mini-batches of all workers.
 TEST_F(DataSeenTest, WhereItsOwnStateIsNotTakenOverAWorkerGoesOnAtTheAverage) {
   for (const int workers : {1, 2, 3}) {
     SCOPED_TRACE(workers);
     std::filesystem::remove_all(folder_ / "run");
     RunTo(6, workers, "{name: ps_asp, placement: colocated}", "none");
     const int64_t step = StepOfLatest();
-    ASSERT_GE(step, 6);  // in the middle of the second pass, for one worker exactly there
+    ASSERT_GE(step, 6);  // in the middle of the second pass; for one worker exactly half of it
     if (workers == 1) {
       ASSERT_EQ(step, 6);
     }
@@ -214,7 +213,7 @@ TEST_F(DataSeenTest, WhereItsOwnStateIsNotTakenOverAWorkerGoesOnAtTheAverage) {
   }
 }
 
-// Every sample once in the pass in which it was stopped, and in those behind it.
+// Every sample occurs once in the pass in which the run was stopped, and in later passes.
 TEST_F(DataSeenTest, AStopLosesNoSampleOfOneAsynchronousWorker) {
   const std::string alone = "{name: ps_asp, placement: colocated}";
   std::vector<Asked> asked = RunTo(6, 1, alone, "none").front();
@@ -236,8 +235,7 @@ TEST_F(DataSeenTest, AStopLosesNoSampleOfOneAsynchronousWorker) {
   }
 }
 
-// The shares of all workers are the batch, in the workers' order, and the last one of an epoch is
-// not lost.
+// The shares of all workers, in worker order, are the batch; the last batch of an epoch is not lost.
 TEST_F(DataSeenTest, ASynchronousRunSharesOutEveryBatchBeforeAndAfterAResume) {
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 6}, {6, 12}}) {
     auto ranks = RunTo(last, 3, "{name: allreduce}", first == 0 ? "none" : "auto");

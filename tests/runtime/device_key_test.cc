@@ -1,4 +1,4 @@
-// `device` of a run: what it may be, and what is said where CUDA is not available.
+// Tests a run's key `device`: its values, and the errors where CUDA is not available.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ TEST(DeviceKey, AutoAndCpuAreTheCpu) {
   }
 }
 
-// Where the module is built, configs for a GPU are read on any machine, and refused where they run.
+// With the module built, a config for a GPU is accepted on any machine; a run without a GPU is refused.
 TEST(DeviceKey, CudaIsRefusedWithWhatToDo) {
   const auto lack = WhyNoCuda();
   if (!lack) return CheckDevice(Read("cuda", true));
@@ -98,7 +98,7 @@ TEST(CudaModules, AnotherVersionIsCalledSo) {
   EXPECT_THAT(WhyNoCuda(Built("strange"))->why, StartsWith("the module is of another version ("));
 }
 
-// Layers and errors are the program's: a module that knows them otherwise must not be asked.
+// A module of another build may have other definitions of layers and errors, so it is not called.
 TEST(CudaModules, OneOfAnotherBuildIsNotUsed) {
   const CudaLack lack = *WhyNoCuda(Built("earlier"));
   EXPECT_THAT(lack.why, StartsWith("the module is of another build, 0.0.9 abacus; the program is " +
@@ -107,7 +107,7 @@ TEST(CudaModules, OneOfAnotherBuildIsNotUsed) {
   EXPECT_THROW(OpenCuda(Precision::kFp32, Built("earlier")), ConfigError);
 }
 
-// CUDA's libraries as pip installs them with PyTorch, where the loader does not look.
+// pip installs CUDA's libraries with PyTorch in folders where the loader does not look.
 TEST(CudaModules, WhatTheLoaderDoesNotFindComesFromPackages) {
   {
     const TempFolder empty;
@@ -134,7 +134,7 @@ TEST(CudaLibraries, AreLookedForInThePackagesOfThePythonsAtHand) {
   EXPECT_THAT(CudaLibraryFolders(), ElementsAre("/a", "/b")) << "what is named counts alone";
 }
 
-// The real module; cuda_tests have the rest.
+// Tests the real module; cuda_tests have the other tests.
 TEST(Gpu, TakesAStepAsTheCpu) {
   if (const auto lack = WhyNoCuda()) GTEST_SKIP() << "no GPU: " << lack->why;
   const RunConfig config = Read("cuda", true);

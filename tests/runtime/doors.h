@@ -1,4 +1,4 @@
-// A TCP socket that waits for connections, and one that asks for one.
+// A listening TCP socket, and one that connects to it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// It waits for connections on `address`.
+// Listens for connections on `address`.
 class Door {
  public:
   explicit Door(const char* address, int flags = SOCK_CLOEXEC)
@@ -36,7 +36,7 @@ class Door {
   in_port_t port_ = 0;
 };
 
-// Knocks at a door of this machine.  Over loopback one that is let in is in when connect(2) returns.
+// Connects to a port of this machine.  Over loopback an accepted connection is established when connect(2) returns.
 class Visitor {
  public:
   explicit Visitor(const Door& door)

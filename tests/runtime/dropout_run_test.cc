@@ -1,7 +1,6 @@
-// Whole runs of a model with dropout against a plain loop in double precision, whose masks come
-// from counted_random.h: seed, step, layer and place in the global batch all reach the kernel.  The
-// weights at the start (Graph::InitializeWeights) and the order of an epoch's samples
-// (Sampler::Shuffle) are taken as given.
+// Whole runs of a model with dropout against a plain loop in double precision, with masks from counted_random.h: seed,
+// step, layer and position in the global batch must all reach the kernel.  The initial weights
+// (Graph::InitializeWeights) and the order of an epoch's samples (Sampler::Shuffle) are taken as given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,8 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kDropSamples = 22, kDropBatch = 8, kDropSteps = 3;  // the last of 6 samples
+// The last batch has 6 samples.
+constexpr int64_t kDropSamples = 22, kDropBatch = 8, kDropSteps = 3;
 constexpr int64_t kPixels = 3, kHidden = 10, kClasses = 2;
 constexpr double kRatio = 0.5, kLearningRate = 0.25;
 constexpr uint64_t kDropLayer = 1;
@@ -44,11 +44,11 @@ const OwnData kWaves = {.train_samples = kDropSamples,
                         .number = [](Split, int64_t sample, int64_t i) { return Pixel(sample, i); },
                         .label = LabelOf};
 
-// Two affine maps with dropout between them, and SGD.
+// Two affine maps with dropout between them, trained by SGD.
 struct Plain {
   std::vector<double> w1, b1, w2, b2;
 
-  // The step of the samples of `batch`, in the order of the global batch.
+  // Makes the step with the samples of `batch`, in the order of the global batch.
   void Step(const std::vector<int64_t>& batch, uint64_t seed, uint64_t step) {
     Plain gradient = {std::vector<double>(w1.size()), std::vector<double>(b1.size()),
                       std::vector<double>(w2.size()), std::vector<double>(b2.size())};
@@ -125,7 +125,7 @@ class DropoutRunTest : public RunFixture {
     return {of("first.weight"), of("first.bias"), of("fc.weight"), of("fc.bias")};
   }
 
-  // The weights after kSteps steps from the same beginning and in the same order of samples.
+  // Returns the weights after kSteps steps, from the same initial weights and in the same order of samples.
   Plain Expected(uint64_t seed) const {
     const Graph graph = Model();
     std::vector<float> start(static_cast<size_t>(graph.weights().size()));
@@ -142,8 +142,8 @@ class DropoutRunTest : public RunFixture {
     return plain;
   }
 
-  // Trained weights are 0.1 to 1 large, and another mask in one step moves them by 0.01; fp32 adds
-  // up to about 1e-6 in ten steps.
+  // Trained weights are between 0.1 and 1, and another mask in one step moves them by 0.01; the error of fp32 after ten
+  // steps is about 1e-6.
   void ExpectRunToBe(const Plain& expected, uint64_t seed, const std::vector<std::string>& more) {
     std::filesystem::remove_all(folder_ / "run");
     Run(Config(seed, more));

@@ -1,5 +1,4 @@
-// Evaluations between epochs, and runs that end before their last one: real ones, also resumed, and
-// simulated ones.
+// Tests evaluations between epochs, and real, resumed and simulated runs that end before their last epoch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +21,7 @@ using ::testing::HasSubstr;
 
 class EarlyEndTest : public RunFixture {
  protected:
-  // 7 steps an epoch: 400 samples in batches of 64.
+  // An epoch has 7 steps: 400 samples in batches of 64.
   RunConfig Config(const std::string& output, int workers,
                    const std::vector<std::string>& more = {}) {
     std::vector<std::string> overrides = {"output=" + (folder_ / output).string(),
@@ -38,7 +37,7 @@ class EarlyEndTest : public RunFixture {
     return ReadRunConfig(document);
   }
 
-  // What each file of a run's folder holds.
+  // Returns the content of each file in a run's folder.
   std::map<std::string, std::string> FilesOf(const std::string& output) const {
     std::map<std::string, std::string> files;
     for (const auto& file : fs::recursive_directory_iterator(folder_ / output)) {
@@ -51,7 +50,7 @@ class EarlyEndTest : public RunFixture {
     for (const auto& line : Lines(output, "evaluation")) steps.push_back(line["step"]);
     return steps;
   }
-  // "step: loss" of each.
+  // Returns "step: loss" of each evaluation.
   std::vector<std::string> Evaluations(const std::string& output) const {
     std::vector<std::string> evaluations;
     for (const auto& line : Lines(output, "evaluation")) {
@@ -60,7 +59,7 @@ class EarlyEndTest : public RunFixture {
     return evaluations;
   }
 
-  // An accuracy that the run of Config reaches at its second evaluation, every 4 steps.
+  // Returns an accuracy that the run of Config reaches at its second evaluation, with one every 4 steps.
   double Reachable() {
     Run(Config("probe", 1, {"evaluate.every_steps=4", "max_steps=20"}));
     const auto lines = Lines("probe", "evaluation");
@@ -101,8 +100,8 @@ TEST_F(EarlyEndTest, AnAsynchronousRunIsEvaluatedAtTheFirstBoundaryBehindItsStep
                  {"strategy=ps_asp", "evaluate.every_steps=5", "evaluate.every_epochs=0"}))
           .summary;
   const std::vector<int64_t> steps = EvaluatedSteps("run");
-  // 5, 10, 15, 20 and the end, at 21; steps that start while word of the boundary travels are applied as
-  // well, and may take the one at 20 to the end.
+  // Evaluations are due after 5, 10, 15 and 20 steps and at the end, after 21; steps that start while the boundary
+  // message is in flight are applied too, and may move the one after 20 to the end.
   ASSERT_GE(steps.size(), 4u);
   ASSERT_LE(steps.size(), 5u);
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(steps[i], 5.0 * (i + 1.0), 1.5);
@@ -117,7 +116,7 @@ TEST_F(EarlyEndTest, AResumedRunHasTheEvaluationsOfAnUndisturbedOne) {
   Run(Config("parts", 2, first));
   fs::remove(folder_ / "parts" / "summary.json");
   Run(Config("parts", 2, keys), {.resume = "auto"});
-  // The first part was evaluated at its end as well.
+  // The first part of the run was also evaluated at its end.
   std::vector<std::string> parts = Evaluations("parts");
   std::erase_if(parts, [](const std::string& line) { return line.starts_with("9:"); });
   EXPECT_EQ(parts, Evaluations("whole"));
@@ -140,7 +139,7 @@ TEST_F(EarlyEndTest, ARunEndsWhereItReachesItsTarget) {
     EXPECT_GT(*summary.target->seconds, 0);
     EXPECT_LT(*summary.target->seconds, summary.seconds);
     EXPECT_LT(summary.epochs, 20);
-    // Saved as at any end.
+    // The checkpoint is saved as at any other end.
     const auto saved = Lines(output, "checkpoint");
     ASSERT_FALSE(saved.empty());
     EXPECT_EQ(saved.back()["step"], EvaluatedSteps(output).back());
@@ -159,7 +158,7 @@ TEST_F(EarlyEndTest, ATargetThatIsNotReachedIsSaidInPlainWords) {
                         100 * *result.summary.best->accuracy));
 }
 
-// Strategies whose actors hold gradients between boundaries, among them.
+// Includes strategies whose actors hold gradients between boundaries.
 const std::vector<std::vector<std::string>> kStrategies = {
     {"strategy=allreduce"},
     {"strategy={name: inhad}", "cluster.per_node=2", "strategy.record=true"},
@@ -189,7 +188,7 @@ TEST_F(EarlyEndTest, ARunThatEndedAtItsTargetIsLeftAsItIsWhenItIsResumed) {
     EXPECT_TRUE(again.finished_before);
     EXPECT_EQ(again.code, ExitCode::kDone);
     EXPECT_EQ(FilesOf(output), files);
-    // One that was killed before it could write its summary ends with the weights that it had.
+    // A run that was killed before it wrote its summary ends with the weights that it had.
     fs::remove(folder_ / output / "summary.json");
     const TrainResult last = Run(config, {.resume = "auto"});
     EXPECT_FALSE(last.finished_before);
@@ -198,7 +197,7 @@ TEST_F(EarlyEndTest, ARunThatEndedAtItsTargetIsLeftAsItIsWhenItIsResumed) {
     EXPECT_EQ(last.summary.target->seconds, first.target->seconds);
     EXPECT_EQ(last.summary.status, "completed");
   }
-  // With a higher one it goes on.
+  // With a higher target the run continues.
   const std::vector<std::string> higher = {"evaluate.every_steps=4", "stop.target=1", "epochs=20",
                                            "max_steps=12"};
   EXPECT_EQ(Run(Config("run0", 4, higher), {.resume = "auto"}).summary.steps, 720 / 64.0);
@@ -212,7 +211,7 @@ TEST_F(EarlyEndTest, ARunThatReachedItsLastEpochIsLeftAsItIsWhenItIsResumed) {
   EXPECT_TRUE(Run(config, {.resume = "auto"}).finished_before);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(" of 1 epoch (step "));
   EXPECT_EQ(FilesOf("run"), files);
-  // With more epochs it is not finished, and its old summary is no obstacle.
+  // With more epochs the run is not finished, and its old summary does not prevent a resume.
   const TrainResult more =
       Run(Config("run", 2, {"epochs=2", "strategy=ps_asp"}), {.resume = "auto"});
   EXPECT_FALSE(more.finished_before);
@@ -238,7 +237,7 @@ TEST_F(EarlyEndTest, AResumeSaysWhyThereIsNothingToDo) {
                 "higher stop.patience it goes on"));
 }
 
-// One that was killed before it could write its summary.
+// The run was killed before it could write its summary.
 TEST_F(EarlyEndTest, AResumeThatIsOverAtOnceSaysWhy) {
   Run(Config("run", 1, {"max_steps=5", "evaluate.every_steps=4"}));
   fs::remove(folder_ / "run" / "summary.json");
@@ -253,7 +252,7 @@ TEST_F(EarlyEndTest, AResumeThatIsOverAtOnceSaysWhy) {
   EXPECT_EQ(*result.summary.train_loss, Lines("run", "step").back()["loss"].get<double>());
 }
 
-// An evaluation behind the checkpoint that a run goes on from does not end it: it comes again.
+// An evaluation after the checkpoint from which a run resumes does not end the run: it is repeated.
 TEST_F(EarlyEndTest, WhatWasJudgedBehindTheCheckpointDoesNotCount) {
   const std::vector<std::string> keys = {"evaluate.every_steps=4", "checkpoint.every_steps=3",
                                          "stop.target=0.05", "checkpoint.keep=9"};
@@ -289,7 +288,7 @@ TEST_F(EarlyEndTest, ASimulatedRunThatEndedEarlyKeepsItsWeightsWhenItIsResumed) 
   }
 }
 
-// What a run took before it was resumed counts; its checkpoint keeps it.
+// The time before a resume counts; the checkpoint stores it.
 TEST_F(EarlyEndTest, TheTimeToATargetCountsWhatCameBeforeAResume) {
   const std::vector<std::string> keys = {"evaluate.every_steps=4", "evaluate.every_epochs=0",
                                          fmt::format("stop.target={}", Reachable()), "epochs=20"};
@@ -310,7 +309,7 @@ TEST_F(EarlyEndTest, PatienceEndsARunThatGetsNoBetter) {
   for (const int workers : {1, 2}) {
     ::testing::internal::CaptureStderr();
     const std::string output = fmt::format("run{}", workers);
-    // Nothing is learned, so that no evaluation is better than the first.
+    // The learning rate is so small that no evaluation is better than the first.
     const TrainResult result = Run(
         Config(output, workers, {"solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"}));
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Metrics and losses, to the bit, for any number of ranks and threads.
+// Metrics and losses have equal bits for any number of ranks and threads.
 TEST(Evaluator, TheSameDigitsForAnyNumberOfRanks) {
   config::Document document =
       config::Document::FromText("model: {name: " DTRAIN_SOURCE_DIR
@@ -50,7 +50,7 @@ TEST(Evaluator, NoSamplesHaveNoLoss) {
   EXPECT_TRUE(evaluation.metrics.empty());
 }
 
-// In the order of the blocks 1 is lost beside 1e16; summed from the last it would not be.
+// In the order of the blocks 1 is lost beside 1e16; in reverse order it would not be.
 TEST(Evaluator, BlocksAreSummedFromTheFirst) {
   const auto transport = LocalWorld(1).Connect(0);
   const auto digits = DatasetRegistry::Get("data set", "digits").make()->Load("", 1);
@@ -61,7 +61,7 @@ TEST(Evaluator, BlocksAreSummedFromTheFirst) {
   EXPECT_EQ(sum.metrics, std::vector<double>{1});
 }
 
-// The sums are made block by block: their last bits depend on its size.
+// Sums are computed block by block: their last bits depend on the block size.
 TEST(Evaluator, BlocksHaveTheirSizes) {
   config::Document document = config::Document::FromText("data: {train_samples: 4}", "test");
   config::Reader reader = document.root().Section("data");

@@ -1,4 +1,4 @@
-// TensorBoard's files beside a reader of its own: what the format says, byte by byte.
+// Checks TensorBoard files with an independent reader, byte by byte.
 #include "framework/results/event_file.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::Pair;
 
-// RFC 3720, B.4.
+// Values of RFC 3720, B.4.
 TEST(Crc32c, KnownValues) {
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283U);
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aaU);
@@ -71,7 +71,7 @@ TEST(TensorBoard, EveryValueIsRead) {
   EXPECT_THAT(events[3].scalars, ElementsAre(Pair("validation/loss", 4.F)));
 }
 
-// In files whose names sort as they were begun, though they were within a second.
+// The file names sort in the order of their creation, even within a second.
 TEST(TensorBoard, AResumedRunGoesOnInAnotherFile) {
   const fs::path folder = FreshFolder() / "tensorboard";
   for (const int64_t step : {0, 20, 40}) {

@@ -1,7 +1,7 @@
-// The whole summary.json of a simulation of sizes, for each strategy: every count of messages, bytes,
-// staleness and virtual seconds is as it was written down.  A change that is meant shows in the diff
-// of ghost_summaries.json; one that is not is found here even where no other test looks.  There is no
-// jitter: logarithms of the C library would have a say.
+// Compares the whole summary.json of a ghost simulation for each strategy with ghost_summaries.json: every count of
+// messages and bytes, staleness and virtual seconds.  An intended change shows in the diff of that file; an unintended
+// one is found here even if no other test looks.  There is no jitter, because it depends on the logarithm of the C
+// library.
 #include <gtest/gtest.h>
 
 #include <filesystem>

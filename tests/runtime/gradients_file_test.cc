@@ -1,4 +1,4 @@
-// gradients.jsonl: what a run's config asks to be told about its gradients, real and in virtual time.
+// Tests gradients.jsonl, the records of a run's gradients that a config requests, in real and simulated runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST_F(GradientsFileTest, TellsWhatASelectionLeaves) {
     EXPECT_LT(record["error"], bound * bound);
     EXPECT_GT(record["error"], 0);
   }
-  // What was kept back is in u and not in g.
+  // The residual is in u and not in g.
   EXPECT_GT(records[3]["from"]["squares"], records[3]["gradient"]["squares"]);
 }
 
@@ -109,7 +109,7 @@ TEST_P(GradientsFileOfTest, IsTheSameInVirtualTime) {
   EXPECT_FALSE(RecordsOf("real").empty());
 }
 
-// A run that was killed has written records of steps that are done again, and half a line.
+// A killed run has written records of steps that are repeated, and half a line.
 TEST_P(GradientsFileOfTest, IsTheSameBehindAResume) {
   Run(Config("whole", GetParam()));
   std::vector<std::string> part = GetParam();
@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"strategy={name: ps_asp, placement: colocated}",
                                              "compress={name: dgc, density: 0.05, scope: layer}"}));
 
-// A worker's steps are its own, and not the run's.
+// A worker counts its own steps, not those of the run.
 TEST_F(GradientsFileTest, ASimulationThatGoesOnDoublesNothing) {
   const std::vector<std::string> keys = {"cluster.workers=3", "strategy.name=ps_asp",
                                          "cluster.slowdown=[1, 3, 3]",

@@ -23,9 +23,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kStall = 0.2;  // and three seconds of grace
+constexpr double kStall = 0.2;  // seconds; the grace period adds three
 
-// Ranks of one process, each with its heartbeat.
+// Several ranks in one process, each with its heartbeat.
 class HeartbeatTest : public ::testing::Test {
  protected:
   void Start(int rank) {
@@ -50,7 +50,7 @@ TEST_F(HeartbeatTest, RanksThatBeatAreNotLost) {
   EXPECT_EQ(said_[0].Now() + said_[1].Now(), "");
 }
 
-// Addresses that this process's UDP sockets are bound to.
+// Returns the addresses to which UDP sockets of this process are bound.
 std::set<std::string> BoundAddresses() {
   std::set<std::string> addresses;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -65,7 +65,7 @@ std::set<std::string> BoundAddresses() {
   return addresses;
 }
 
-// Other machines have nothing to say there.
+// If all ranks are on one machine, their sockets accept nothing from other machines.
 TEST_F(HeartbeatTest, RanksOfOneMachineListenToItAlone) {
   hosts_ = {"alpha", "alpha"};
   StartBoth();
@@ -79,7 +79,7 @@ TEST_F(HeartbeatTest, ARankThatHasSaidGoodByeIsNotLost) {
   EXPECT_EQ(said_[0].Within(4), "");
 }
 
-// The other side of rank `rank`'s heartbeat, by hand.
+// A hand-made peer of rank `rank`'s heartbeat.
 class HandMade {
  public:
   HandMade(Transport& transport, int rank) : rank_(rank) {
@@ -134,7 +134,7 @@ TEST_F(HeartbeatTest, RankZeroLosesARankThatFallsSilent) {
   std::thread start([&] { other.emplace(*transports_[1], 1); });
   Start(0);
   start.join();
-  other->Send(other->token() + 1);  // another run's
+  other->Send(other->token() + 1);  // the token of another run
   EXPECT_FALSE(other->Receive());
   other->Send(other->token());
   const std::optional<HeartbeatDatagram> answer = other->Receive();
@@ -167,7 +167,7 @@ TEST_F(HeartbeatTest, ARankLosesRankZeroThatFallsSilent) {
   EXPECT_THAT(said_[1].Within(8), HasSubstr("rank 0 (alpha) did not answer for"));
 }
 
-// A firewall: nobody can say whether the other one lives.
+// A firewall may block the messages: a rank that never received one does not watch that peer.
 TEST_F(HeartbeatTest, WhoWasNeverHeardIsNotWatched) {
   std::optional<HandMade> zero;
   std::thread start([&] { Start(1); });

@@ -39,7 +39,7 @@ TEST(Hosts, WhatIsNoHostIsNamed) {
               HasSubstr("'a' is named twice"));
 }
 
-// What ssh is given, played by a script that knows hosts `good`, `empty` and `lacks`.
+// Replaces ssh by a script that knows the hosts `good`, `empty` and `lacks`.
 class CheckedHosts : public ::testing::Test {
  protected:
   CheckedHosts() {

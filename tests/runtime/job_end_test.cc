@@ -61,7 +61,7 @@ TEST(JobEnd, StoppedIsReadyToResume) {
   ExpectVerdict(
       {.exit_status = 75, .ranks = {StatusOf(0, 75), StatusOf(1, 75)}, .stop_signal = SIGINT}, 75,
       "stopped after step 815; go on with --resume auto", false);
-  // mpirun's status may be that of another rank, which the first ones' leaving took along.
+  // mpirun's status may be that of another rank, which ended because the first one did.
   ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0), StatusOf(1, 75)}}, 75,
                 "stopped after step 815; go on with --resume auto", false);
   ExpectVerdict({.exit_status = 1, .ranks = {StatusOf(0, 75), StatusOf(1, 75)}}, 75,
@@ -95,7 +95,7 @@ TEST(JobEnd, WithoutRecordsMpirunsStatusCounts) {
                 "mpirun lost a node or could not start on it (exit status 205)", true);
 }
 
-// mpirun adds 128 to a signal's number, of which 1 to 64 exist.
+// mpirun adds 128 to the number of a signal, which is from 1 to 64.
 TEST(JobEnd, SignalsAndOurOwnStatusesHaveBounds) {
   ExpectVerdict({.exit_status = 129}, 129, "a rank was killed by signal 1 (Hangup)", true);
   ExpectVerdict({.exit_status = 192}, 192, "a rank was killed by signal 64 (Real-time signal 30)",
@@ -168,7 +168,7 @@ TEST(JobEnd, WhatTheRanksSaidCountsWhenMpirunHangsOrIsKilled) {
                  .all_said = true},
                 5, "rank 1 (node1, pid 101) ended with exit code 5 after step 815: loss is nan",
                 false);
-  // Of ranks on other machines only rank 0's word may be here.
+  // If ranks are on other machines, only rank 0's record may be available here.
   ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0, 0)}, .mpirun_hung = true}, 0, "", false);
 }
 

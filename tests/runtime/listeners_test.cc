@@ -13,7 +13,8 @@ namespace {
 
 TEST(CloseListeners, LetsNobodyElseIn) {
   const Door lent("127.0.0.1");
-  const std::set<ino_t> spared = SocketsOf(::getpid());  // and those of whoever started the tests
+  // Includes the sockets of the process that started the tests.
+  const std::set<ino_t> spared = SocketsOf(::getpid());
   const Door wide("0.0.0.0"), local("127.0.0.1");
   const Visitor before(wide);
   ASSERT_TRUE(before.IsIn());

@@ -142,7 +142,7 @@ TEST(Metrics, EvaluationsAreReadAsTheyWereWritten) {
   EXPECT_EQ(read[1].bleu, 28.5);
 }
 
-// Of a file that somebody has edited, or of another version.
+// The line is from an edited file or another version.
 TEST(Metrics, WhatIsNoCountIsNone) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   Spit(path,
@@ -193,7 +193,7 @@ TEST(Metrics, AResumedRunMayHaveNoFileYet) {
   EXPECT_THAT(Steps(path), ElementsAre(30));
 }
 
-// A run that goes on in another folder.
+// The run continues in another folder.
 TEST(Metrics, AFileWithoutEvaluationsBeginsWithThoseFromBefore) {
   const fs::path path = FreshFolder() / "metrics.jsonl";
   const EvaluationMetrics before{.at = AtStep(10).at, .loss = 0.5, .weights_step = 7};
@@ -202,7 +202,7 @@ TEST(Metrics, AFileWithoutEvaluationsBeginsWithThoseFromBefore) {
   EXPECT_THAT(Steps(path), ElementsAre(10, 30));
   EXPECT_EQ(ReadEvaluations(path, {})[0].weights_step, 7);
   EXPECT_EQ(ToLine(ReadEvaluations(path, {})[0]), lines[0]);
-  // In its own folder they are there already.
+  // In its own folder the file already has them.
   MetricsWriter(path, 20, lines).Write(AtStep(40));
   EXPECT_THAT(Steps(path), ElementsAre(10, 40));
 }

@@ -1,4 +1,4 @@
-// Gradient accumulation: a share in parts against the share as a whole.
+// Tests gradient accumulation: a share of a batch in parts against the whole share.
 #include "framework/nn/net.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ Result StepOf(int64_t samples, int64_t parts) {
   input.seed = 2;
   Recorder sink;
   Result result;
-  result.gradients.assign(weights.size(), 777.0f);  // what an earlier step left
+  result.gradients.assign(weights.size(), 777.0f);  // left by an earlier step
   result.loss =
       StepInParts(net, parts, weights.data(), result.gradients.data(), nullptr, input, &sink)
           .loss_sum;

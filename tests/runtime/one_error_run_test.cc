@@ -1,4 +1,4 @@
-// One error in a config is one error: keys are not judged by defaults that nobody meant.
+// One error in a config gives one message: other keys are not checked against a default that the user did not mean.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Lines 1 to 6.
+// has lines 1 to 6
 constexpr char kGssp[] =
     "model: {name: lenet5}\n"
     "data: {name: digits}\n"
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(OneErrorInARun, OfTwoBothAreTold) {
   EXPECT_THAT(OneErrorError("workers: 16", "wokers: 16", "batch: 8\ntimelin: true\n"),
               AllOf(HasSubstr("'wokers'"), HasSubstr("'timelin'"), HasSubstr("2 errors;")));
-  // What has nothing to do with the key that is misspelt is judged.
+  // Keys that do not depend on the misspelt one are still checked.
   EXPECT_THAT(
       OneErrorError("warmup_epochs: 2", "warmup_epochs: 5", "timelin: true\n"),
       AllOf(HasSubstr("warm-up of 5 epochs"), HasSubstr("'timelin'"), HasSubstr("2 errors;")));
@@ -76,7 +76,7 @@ TEST(OneErrorInARun, OfTwoBothAreTold) {
                     HasSubstr("'densty'"), HasSubstr("3 errors;")));
 }
 
-// Who may die goes by where servers and nodes are, and by nothing else of the strategy.
+// Which workers may die depends on where servers and nodes are, and on no other key of the strategy.
 TEST(OneErrorInARun, ADeathIsJudgedBesideAnErrorInTheStrategy) {
   const auto errors = [](const std::string& strategy, const std::string& death) {
     return WhatOf<ConfigError>([&] {
@@ -94,7 +94,7 @@ TEST(OneErrorInARun, ADeathIsJudgedBesideAnErrorInTheStrategy) {
   EXPECT_THAT(errors("name: ps_ssp, staleness: -1", "worker: 99"),
               AllOf(HasSubstr("staleness"), HasSubstr("a death would stop strategy 'ps_ssp'"),
                     HasSubstr("2 errors;")));
-  // What decides it may be what is misspelt.
+  // The misspelt key may be the one on which the check depends.
   for (const char* strategy :
        {"nmae: ps_asp", "name: ps_aspp", "name: inhad, pull_timeot: 1",
         "name: ps_asp, placment: dedicated", "name: ps_asp, placement: dedicatd"}) {
@@ -122,7 +122,7 @@ TEST(OneErrorInARun, ABatchIsJudgedBesideAnErrorThatLeavesTheSizeAlone) {
   }
 }
 
-// A table that cannot be read for a key that is misspelt.
+// A table that cannot be read because of a misspelt key.
 class OneErrorOfATable : public ::testing::Test {
  protected:
   OneErrorOfATable() {

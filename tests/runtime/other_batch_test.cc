@@ -1,4 +1,4 @@
-// Runs that are resumed with another batch: at the end of an epoch they go on with it, elsewhere they are refused.
+// Runs that are resumed with another batch: at the end of an epoch they continue with it, elsewhere they are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using Keys = std::vector<std::string>;
 constexpr int64_t kSamples = 50;
 
 TEST(StepOffset, NumbersOfStepsGoOnAndSamplesAreThoseOfTheEpoch) {
-  // After two epochs with batch 16, of 4 steps each, with batch 10, of 5 steps each, or with batch 25.
+  // Two epochs with batch 16 had 4 steps each; the run continues with one of these batches.
   for (const int64_t batch : {10, 25, 50, 1}) {
     BoundarySchedule rule{.epoch_samples = kSamples, .batch = batch};
     rule.step_offset = 8 - 2 * rule.steps_per_epoch();
@@ -39,9 +39,9 @@ TEST(StepOffset, NumbersOfStepsGoOnAndSamplesAreThoseOfTheEpoch) {
   }
 }
 
-// ------------------------------------------------------------------ which samples
+// ------------------------------------------------------------------ samples
 
-// A training batch as a worker asked for it.
+// A training batch as a worker requested it.
 struct Asked {
   uint64_t epoch;
   std::vector<int64_t> samples;
@@ -50,7 +50,7 @@ struct Asked {
 
 class OtherBatch : public RunFixture {
  protected:
-  // One worker of a line's model; what it asks for is written down.
+  // Returns a run of one worker with a model of one line; its requests are recorded.
   RunConfig OnLine(const Keys& keys) {
     asked_.clear();
     OwnData data{.train_samples = kSamples,
@@ -68,7 +68,7 @@ class OtherBatch : public RunFixture {
     all.insert(all.end(), keys.begin(), keys.end());
     return OnALine(folder_, std::move(data), all);
   }
-  // The batches of an epoch, from its batch `first` on.
+  // Returns the batches of an epoch, from its batch `first` on.
   static std::vector<Asked> BatchesOf(uint64_t epoch, int64_t batch, int64_t first = 0) {
     std::vector<int64_t> order;
     Sampler(1, kSamples, batch).Shuffle(epoch, order);
@@ -94,7 +94,7 @@ class OtherBatch : public RunFixture {
 
 TEST_F(OtherBatch, EachSampleOfAnEpochIsSeenOnceAndStepsGoOn) {
   Run(OnLine({"batch=16", "max_steps=4"}));
-  // Five steps an epoch: stopped in the middle of one, it goes on there.
+  // An epoch has five steps: a run that is stopped in the middle of one continues there.
   Run(OnLine({"batch=10", "max_steps=7"}), {.resume = "auto"});
   std::vector<Asked> expected = BatchesOf(1, 10);
   expected.resize(3);
@@ -103,7 +103,7 @@ TEST_F(OtherBatch, EachSampleOfAnEpochIsSeenOnceAndStepsGoOn) {
   Run(OnLine({"batch=10", "max_steps=9"}), {.resume = "auto"});
   EXPECT_EQ(asked_, BatchesOf(1, 10, 3));
   EXPECT_EQ(Newest(), (TrainingPosition{2, 9, 100, 9}));
-  // A larger one, of two steps.
+  // With the larger batch an epoch has two steps.
   const Summary summary = Run(OnLine({"batch=25", "max_steps=11"}), {.resume = "auto"}).summary;
   EXPECT_EQ(asked_, BatchesOf(2, 25));
   EXPECT_EQ(Newest(), (TrainingPosition{3, 11, 150, 11}));
@@ -119,7 +119,7 @@ TEST_F(OtherBatch, EachSampleOfAnEpochIsSeenOnceAndStepsGoOn) {
   }
   EXPECT_THAT(epochs, ElementsAre(1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3));
   EXPECT_THAT(samples, ElementsAre(16, 32, 48, 50, 60, 70, 80, 90, 100, 125, 150));
-  // A completed one is complete with another batch as well.
+  // A completed run is complete with another batch too.
   EXPECT_TRUE(Run(OnLine({"batch=16", "max_steps=11"}), {.resume = "auto"}).finished_before);
 }
 
@@ -169,7 +169,7 @@ TEST_F(OtherBatch, AnotherTrainingSetIsRefusedAlsoThere) {
               HasSubstr("was trained on 50 samples, now there are 40"));
 }
 
-// It says neither batch nor training set, but in its config.
+// Such a checkpoint has the batch and the training set only in its config.
 TEST_F(OtherBatch, ACheckpointOfAnOlderProgramIsTakenAsWell) {
   Run(OnLine({"batch=16", "max_steps=4"}));
   RewriteSoFar(folder_ / "run", "");
@@ -189,7 +189,7 @@ class OtherBatchOf : public ResumeFixture {
   }
 };
 
-// The momentum and each worker's residuals go on; a real run and a simulated one come to the same bits.
+// The momentum and each worker's residuals are kept; a real run and a simulated one end with the same bits.
 TEST_F(OtherBatchOf, SynchronousRunsAreTheSameRealAndSimulated) {
   const Keys strategies[] = {{"strategy={name: allreduce}"},
                              {"strategy={name: wfbp}", "compress={name: topk, density: 0.05}"},
@@ -222,7 +222,7 @@ TEST_F(OtherBatchOf, SynchronousRunsAreTheSameRealAndSimulated) {
   }
 }
 
-// Workers go on at the average of the samples that are applied.
+// Workers continue at the average of the applied samples.
 TEST_F(OtherBatchOf, AsynchronousRunsGoOnBehindTheEpoch) {
   const Keys strategies[] = {{"strategy={name: ps_asp, placement: colocated}"},
                              {"strategy={name: ps_ssp, servers: 2}"}};
@@ -255,8 +255,8 @@ TEST_F(OtherBatchOf, AsynchronousRunsGoOnBehindTheEpoch) {
   }
 }
 
-// Steps are short beside the time of a message: workers begin several batches of the next epoch before they hear of the
-// pause.
+// Steps are short compared with the time of a message: workers begin several batches of the next epoch before they
+// learn of the boundary.
 TEST_F(OtherBatchOf, APauseForTheEndOfAnEpochMayLieBatchesBehindIt) {
   const Keys keys = With({"strategy={name: inhad}"},
                          {"cluster.step_seconds=0.0001", "cluster.network.latency_us=200"});
@@ -270,7 +270,7 @@ TEST_F(OtherBatchOf, APauseForTheEndOfAnEpochMayLieBatchesBehindIt) {
   const Summary after = simulate({"epochs=4", "batch=16"}, "auto");
   EXPECT_GE(after.epochs, 4);
   EXPECT_GT(*after.step, end.step);
-  // A pause for something else is not for the end of the epoch.
+  // A boundary for another reason is not the end of the epoch.
   fs::remove_all(folder_ / "run");
   simulate({"max_steps=3"}, "none");
   const TrainingPosition middle =

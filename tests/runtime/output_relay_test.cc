@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// stderr and stdout are a terminal while it lives.
+// stderr and stdout are a terminal while this object lives.
 class Terminal {
  public:
   explicit Terminal(unsigned short columns) : before_{::dup(1), ::dup(2)} {
@@ -30,7 +30,7 @@ class Terminal {
     ::setenv("NO_COLOR", "1", 1);
   }
   ~Terminal() {
-    status_line::Clear();  // else the next test's text would wipe it
+    status_line::Clear();  // otherwise the next test's text would erase the line
     for (const int fd : {1, 2}) {
       ::dup2(before_[fd - 1], fd);
       ::close(before_[fd - 1]);
@@ -44,7 +44,7 @@ class Terminal {
     const winsize size = {.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     ::ioctl(screen_, TIOCSWINSZ, &size);
   }
-  // All that came so far, behind which a mark is written.
+  // Writes a mark and returns all text before it.
   std::string Text() const {
     EXPECT_EQ(::write(2, "@", 1), 1);
     std::string text;
@@ -66,7 +66,7 @@ TEST(RecordReader, LetsTextThroughAndShowsTheLines) {
   const std::string record = status_line::Encode(kSteps);
   EXPECT_EQ(reader.Take("c" + record.substr(0, 5)), "c");
   EXPECT_EQ(reader.Take(record.substr(5) + "d\n" + record + record), "d\n");
-  // What does not decode may be, or hold, what another rank has said.
+  // Text that is no record may be, or contain, the output of another rank.
   EXPECT_EQ(reader.Take(std::string(1, status_line::kRecord) + "no record\ne"), "no record\ne");
 }
 
@@ -81,7 +81,7 @@ TEST(RecordReader, ARecordWithoutAnEndIsGivenUp) {
   EXPECT_EQ(reader.TakeRest(), "");
 }
 
-// mpirun may forward a record in layers' gradients, and another rank's text between them.
+// mpirun may forward a record in several parts, with the text of another rank between them.
 TEST(RecordReader, TextWithinARecordIsNotLost) {
   const std::string record = status_line::Encode(kSteps);
   for (size_t cut = 1; cut < record.size(); ++cut) {

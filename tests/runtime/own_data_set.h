@@ -1,5 +1,5 @@
-// A data set of a test's own, by formula: one row of numbers and one label a sample.  A run loads
-// it in place of the one that its config names.
+// A data set of the test's own, by formula: one row of numbers and one label per sample.  A run loads it instead of the
+// data set in its config.
 #pragma once
 
 #include <filesystem>
@@ -16,15 +16,15 @@
 namespace dtrain {
 
 struct OwnData {
-  // Told of the training samples that one set is asked for.
+  // Called with the training samples that are requested from one set.
   using Watch = std::function<void(uint64_t epoch, std::span<const int64_t> samples)>;
 
   int64_t train_samples = 0, test_samples = 0;
-  int64_t numbers = 1;  // of a sample
+  int64_t numbers = 1;  // numbers per sample
   int64_t classes = 2;
   std::function<double(Split split, int64_t sample, int64_t i)> number;
   std::function<int64_t(int64_t sample)> label;
-  std::function<Watch()> watch = {};  // asked when a set is loaded, each rank its own; may be empty
+  std::function<Watch()> watch = {};  // called when a set is loaded, once per rank; may be empty
 
   int64_t size(Split split) const { return split == Split::kTrain ? train_samples : test_samples; }
   std::vector<FieldSpec> fields() const {
@@ -72,8 +72,8 @@ class OwnSource : public DatasetSource {
   const OwnData data_;
 };
 
-// A run of 99 epochs by one thread of one inner product on that set, in batches of 16, with --set `overrides`; the model
-// file and the run's own folder `run` are in `folder`.
+// A run of 99 epochs with one thread, of one inner product on that set, in batches of 16, with --set `overrides`; the
+// model file and the run's folder `run` are in `folder`.
 inline RunConfig OnALine(const std::filesystem::path& folder, OwnData data,
                          std::vector<std::string> overrides) {
   std::ofstream(folder / "model.yaml") << R"(

@@ -1,4 +1,4 @@
-// Runs on tables of one's own: numbers to come near to, and classes; what a checkpoint knows of them.
+// Runs on the user's own tables: regression and classification, and what a checkpoint stores of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class OwnTables : public RunFixture {
         "run.yaml", all);
     return ReadRunConfig(document);
   }
-  // y = 3 a - 2 b + 1, or whether that is above 1.
+  // Writes y = 3 a - 2 b + 1, or whether it is above 1.
   void WriteLine(bool classes) const {
     std::string text = "a,b,y\n";
     const Random random(1, Purpose::kSelfTest);
@@ -69,7 +69,7 @@ TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   }
 }
 
-// A model without an accuracy is judged by its loss: lower is better.
+// A model without an accuracy is evaluated by its loss: lower is better.
 TEST_F(OwnTables, TheLowestLossIsBestWithoutAnAccuracy) {
   WriteLine(false);
   const TrainResult result = Run(Config(
@@ -116,7 +116,7 @@ TEST_F(OwnTables, ACheckpointKnowsClassesMeanAndDeviation) {
   EXPECT_LT(answers[1][0], 0.1);
 }
 
-// What names its strategy later keeps the data that it has: the file may be large.
+// Choosing the schedule of `auto` keeps the loaded data, since the file may be large.
 TEST_F(OwnTables, AreNotReadAgainForAnotherStrategy) {
   WriteLine(true);
   const std::string data = "class_names: [low, high], validation: 0.1";

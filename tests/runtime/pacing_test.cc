@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 
 constexpr Nanos kMs = 1'000'000;
 
-// Time passes when somebody computes or sleeps.
+// Time passes only when a test computes or sleeps.
 class FakeClock : public PacingClock {
  public:
   Nanos Now() const override {
@@ -32,7 +32,7 @@ class FakeClock : public PacingClock {
   mutable int reads = 0;
 };
 
-// Notes when a gradient is announced; handing it on takes `cost`.
+// Records when a gradient is announced; passing it on takes `cost`.
 class Announcements : public GradientSink {
  public:
   Announcements(FakeClock& clock, Nanos cost) : clock_(clock), start_(clock.now), cost_(cost) {}
@@ -51,8 +51,7 @@ class Announcements : public GradientSink {
   Nanos cost_;
 };
 
-// 10 units of work: 4 forward; backward the gradients come after 5, 7 and 10.  The layer between
-// has no parameters.
+// 10 units of work: 4 forward; the gradients are ready after 5, 7 and 10.  The middle layer has no parameters.
 const std::vector<LayerWork> kLayers = {
     {{60, 100}, 1, 3}, {{10, 60}, 1, 1}, {{}, 1, 1}, {{0, 10}, 1, 1}};
 const std::vector<Range> kReady = {{0, 10}, {10, 60}, {60, 100}};
@@ -63,7 +62,7 @@ struct Paced {
   double end_ms = 0;
 };
 
-// A step whose own compute takes `compute`, spread over the layers as their work is.
+// Runs a step whose own compute takes `compute`, spread over the layers in proportion to their work.
 Paced RunStep(Pacer& pacer, FakeClock& clock, Nanos compute, int64_t step = 0, Nanos cost = 0) {
   const Nanos start = clock.now;
   Announcements inner(clock, cost);
@@ -117,7 +116,7 @@ TEST(Pacer, AFastStepIsStretchedToStepSeconds) {
   EXPECT_EQ(paced.end_ms, 50);
 }
 
-// A kernel that a device has yet to run.
+// A kernel that the device has not run yet.
 class Pending : public ReadyEvent::Mark {
  public:
   Pending(FakeClock& clock, Nanos takes) : clock_(clock), takes_(takes) {}
@@ -147,7 +146,7 @@ TEST(Pacer, ASlowStepIsNotDelayed) {
   EXPECT_EQ(clock.slept, 0);
 }
 
-// The delays are no compute: the second one must not be four times the first.
+// The delays are not compute: the second step must not be four times the first.
 TEST(Pacer, ASlowWorkerTakesItsFactorOfWhatItMeasured) {
   FakeClock clock;
   Pacer pacer(kLayers, {.factor = [](int64_t) { return 4.0; }}, clock);
@@ -171,8 +170,8 @@ TEST(Pacer, AFactorIsOfItsStep) {
   EXPECT_EQ(RunStep(pacer, clock, 10 * kMs, 3).end_ms, 150);
 }
 
-// 5 ms for each of three gradients, with one worker the update itself: it eats into the delays and
-// is not multiplied.
+// Passing on each of three gradients takes 5 ms (with one worker, the update itself): this time shortens the delays and
+// is not multiplied by the factor.
 TEST(Pacer, HandingGradientsOnIsNoCompute) {
   FakeClock clock;
   Pacer pacer(kLayers, {.factor = [](int64_t) { return 4.0; }}, clock);
@@ -212,7 +211,7 @@ TEST(Pacer, NeedsNoSink) {
   EXPECT_EQ(clock.slept, 25 * kMs);
 }
 
-// The wall's clock sleeps until a time, and not at all when it has passed.
+// The real clock sleeps until a time, and not at all if that time has passed.
 TEST(PacingClock, SleepsUntil) {
   PacingClock clock;
   const Nanos due = clock.Now() + kMs;
@@ -278,7 +277,7 @@ TEST(WorkOf, AGraphCountsFlops) {
   EXPECT_EQ(work[0].forward, graph.layers()[0].cost.forward_flops);
   EXPECT_EQ(work[0].backward, graph.layers()[0].cost.backward_flops);
   const WorkFractions fractions(work);
-  double previous = 1.0 / 3;  // the forward pass is about that
+  double previous = 1.0 / 3;  // the forward pass takes about a third
   for (auto layer = graph.layers().rbegin(); layer != graph.layers().rend(); ++layer) {
     if (layer->params.empty()) continue;
     EXPECT_GT(fractions.At(layer->param_range), previous) << layer->name;

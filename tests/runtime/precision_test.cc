@@ -1,5 +1,5 @@
-// `precision: bf16`: refused where the machine cannot, and no kernel of another precision is
-// followed.
+// Tests `precision: bf16`: it is refused on machines without support, and a plan with kernels of another precision is
+// not used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST(Precision, TheDeviceHasThePlans) {
   }
 }
 
-// Tiles in memory are for the tests of its arithmetic (tests/nn/emulated_amx.cc).
+// The AMX emulation is only for the tests of its arithmetic (tests/nn/emulated_amx.cc).
 TEST(Precision, NoRunIsOfferedTheEmulation) {
   for (const KernelEntry& entry : KernelRegistry::Of("convolution", DeviceKind::kCpu)) {
     EXPECT_EQ(entry.implementation.find("emulated"), std::string::npos) << entry.implementation;
@@ -97,7 +97,7 @@ TEST(Precision, APlanSaysWhetherAnythingIsComputedInBf16) {
   EXPECT_FALSE(ComputesInBf16({.device = "cuda", .precision = "tf32", .kernels = gpu}));
 }
 
-// Batch norm was oneDNN's once.
+// An older version ran batch norm with oneDNN.
 TEST(OlderPlan, KernelsThatAreGoneAreChosenAfreshWithAWarning) {
   const Graph graph = Graph::FromText(
       "name: m\nsample: [1, 4, 4]\nlayers:\n"

@@ -1,4 +1,4 @@
-// Predictor: classes of images by a checkpoint alone.
+// Tests Predictor: classes of images from a checkpoint alone.
 #include "framework/evaluate/predictor.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class PredictorTest : public RunFixture {
  protected:
-  // A run of a net with this loss; every other kind of layer of one input is in it.
+  // Trains a net with this loss; it has every other kind of layer with one input.
   TrainResult RunWithLoss(const std::string& loss) {
     const auto model = folder_ / "model.yaml";
     std::ofstream(model) << "name: small\n"
@@ -49,7 +49,7 @@ class PredictorTest : public RunFixture {
   }
 };
 
-// As many right as the run's own evaluation counted, whatever file the weights come from.
+// It is correct as often as the run's own evaluation counted, from any file with the weights.
 TEST_F(PredictorTest, IsRightAsOftenAsTheRunSays) {
   const RunConfig config = OnDigits("run", {"epochs=3", "threads=1", "solver.lr=0.05"}, {});
   const TrainResult result = Run(config);
@@ -74,7 +74,7 @@ TEST_F(PredictorTest, IsRightAsOftenAsTheRunSays) {
     }
     EXPECT_EQ(static_cast<double>(right) / static_cast<double>(answers.size()),
               *result.summary.test->accuracy);
-    // One by one they are what they are together.
+    // One image at a time gives the same answers as all at once.
     const auto pixels = test.images.size() / test.labels.size();
     const auto one = predictor.Predict(
         std::vector<uint8_t>(test.images.begin() + static_cast<long>(70 * pixels),
@@ -83,7 +83,7 @@ TEST_F(PredictorTest, IsRightAsOftenAsTheRunSays) {
   }
 }
 
-// Each class has a probability of its own, and the likeliest is right as often as the run counted.
+// Each class has its own probability; the most probable one is correct as often as the run counted.
 TEST_F(PredictorTest, AQuestionAClassIsAnsweredByItself) {
   const TrainResult result = RunWithLoss("binary_cross_entropy");
   EXPECT_GT(*result.summary.test->accuracy, 0.5);
@@ -91,7 +91,7 @@ TEST_F(PredictorTest, AQuestionAClassIsAnsweredByItself) {
   const auto data = LoadData(OnDigits("run", {}, {}));
   const LabelledImages& test = static_cast<const ImageSet&>(*data).images(Split::kTest);
   int64_t right = 0;
-  double farthest = 0;  // of a sample's sum from 1
+  double farthest = 0;  // largest distance of a sample's sum from 1
   const auto answers = predictor.Predict(test.images);
   for (size_t i = 0; i < answers.size(); ++i) {
     for (const double probability : answers[i]) {

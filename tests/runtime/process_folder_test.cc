@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns what a process was that has ended.
+// Returns the identity of a process that has ended.
 ProcessIdentity Dead() {
   ProcessIdentity dead = IdentityOfThisProcess().value();
   dead.pid = ::fork();
@@ -29,7 +29,7 @@ ProcessIdentity Dead() {
 
 class LeftFolders : public testing::Test {
  protected:
-  // A folder as a killed process leaves it; `marker`: none for a folder without one.
+  // Leaves a folder as a killed process does; without a `marker` the folder has none.
   fs::path Leave(const std::string& name, const std::optional<std::string>& marker) const {
     const fs::path left = folder_ / name;
     fs::create_directories(left / "sub");
@@ -120,8 +120,8 @@ TEST_F(LeftFolders, LinksAreNotFollowed) {
   EXPECT_FALSE(IsPrivateFolder(folder_ / (name + "-linked")));
 }
 
-// As in a container that sees the same folder for temporary files.  Who may not make one is content with the marker of
-// another namespace, above.
+// As in a container that shares the folder for temporary files.  A user who may not create a namespace relies on the
+// marker of another namespace, as tested above.
 void InAnotherPidNamespace(const std::function<void()>& action) {
   const pid_t outer = ::fork();
   if (outer == 0) {

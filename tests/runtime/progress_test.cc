@@ -16,7 +16,7 @@ using testing::SizeIs;
 
 class ProgressTest : public testing::Test {
  protected:
-  // A line that is rewritten, or the log's.
+  // A display that rewrites its line, or one for a log.
   ProgressDisplay Display(bool rewritten) {
     return {rewritten, [this](const ProgressDisplay::Parts& parts) {
               shown_.push_back(status_line::Fit(parts, columns_));
@@ -88,11 +88,11 @@ TEST_F(ProgressTest, FitsEveryWidthAndKeepsTheStepLongest) {
     EXPECT_THAT(shown_.back(), HasSubstr("/1000000")) << columns_;
   }
   EXPECT_THAT(shown_.back(), EndsWith("slowest rank 12"));
-  columns_ = 77;  // of 80
+  columns_ = 77;  // of 80 columns
   progress.Tick(FromSeconds(201));
   EXPECT_EQ(shown_.back(),
             "epoch 100/100  step 220000/1000000  6400 samples/s  loss 123.4  2:10:00 left");
-  columns_ = 37;  // of 40
+  columns_ = 37;  // of 40 columns
   progress.Tick(FromSeconds(202));
   EXPECT_EQ(shown_.back(), "step 220000/1000000  2:10:00 left");
 }
@@ -133,7 +133,7 @@ TEST_F(ProgressTest, IsRedrawnWhileAStepTakesLongAndThenSaysSo) {
   Begin(progress);
   progress.Update({1, 1, 1}, 0);
   progress.Update({1, 2, 1}, FromSeconds(1));
-  columns_ = 30;  // a terminal that has become narrow
+  columns_ = 30;  // the terminal has become narrow
   progress.Tick(FromSeconds(1.2));
   EXPECT_EQ(shown_.back(), "step 2/1000  16:38 left");
   columns_ = 100;

@@ -1,4 +1,4 @@
-// Which ranks share a node, in real and in simulated runs, and the bytes that stay inside.
+// Tests which ranks share a node, in real and simulated runs, and how many bytes stay inside a node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,13 +50,13 @@ class RankNodesTest : public RunFixture {
 TEST_F(RankNodesTest, WhereHostsAreKnownTheyCount) {
   EXPECT_THAT(NodesIn(Config("run", {"strategy=ps_asp"}, {"a", "a", "b", "b", "a"})),
               ElementsAre(0, 0, 1, 1, 0));
-  // Also of a server beside inhad's workers.
+  // Includes the server's rank beside inhad's workers.
   EXPECT_THAT(NodesIn(Config("run", {"strategy=inhad"}, {"a", "a", "b", "b", "a"})),
               ElementsAre(0, 0, 1, 1, 0));
   EXPECT_THAT(
       NodesIn(Config("run", {"strategy=inhad", "cluster.per_node=2"}, {"a", "a", "b", "b", "b"})),
       ElementsAre(0, 0, 1, 1, 1));
-  // Several nodes that a config makes of one host.
+  // The config splits one host into several nodes.
   EXPECT_THAT(
       NodesIn(Config("run", {"strategy=inhad", "cluster.per_node=2"}, {"a", "a", "a", "a", "a"})),
       ElementsAre(0, 0, 1, 1, 2));
@@ -141,7 +141,7 @@ TEST_F(RankNodesTest, EveryCollectiveTrainsAlikeAndOverlapChangesNoBit) {
   }
 }
 
-// Other nodes, another order of additions; where a plan goes by none, hosts do not matter.
+// Other nodes change the order of additions; for a plan that does not use nodes, hosts do not matter.
 TEST_F(RankNodesTest, NodesDecideTheBitsOfHierarchicalAlone) {
   const auto hash = [&](const char* collective, const std::vector<std::string>& hosts) {
     static int runs = 0;
@@ -156,7 +156,7 @@ TEST_F(RankNodesTest, NodesDecideTheBitsOfHierarchicalAlone) {
   EXPECT_EQ(hash("halving_doubling", blocks), hash("halving_doubling", turns));
 }
 
-// `ordered`: each rank sends to each other one alike, and one of three is on its node.
+// With `ordered` each rank sends the same to every other one; one of the three others is on its node.
 TEST_F(RankNodesTest, AllReduceTellsWhatStaysInside) {
   const RunConfig real = Config("real", {}, {"a", "a", "b", "b"});
   EXPECT_NEAR(InsideOf(Run(real).summary), 1.0 / 3, 1e-3);
@@ -164,7 +164,7 @@ TEST_F(RankNodesTest, AllReduceTellsWhatStaysInside) {
                    .summary.communication->bytes_inside_nodes.has_value());
   const RunConfig sim = Config("sim", {"cluster.per_node=2"});
   EXPECT_NEAR(InsideOf(SimulatedRun(sim, std::nullopt, false).Run()), 1.0 / 3, 1e-3);
-  // In a ring every second rank's neighbour is.
+  // In a ring, every second rank's neighbour is on its node.
   const RunConfig ring = Config("ring", {"collective=ring"}, {"a", "a", "b", "b"});
   EXPECT_NEAR(InsideOf(Run(ring).summary), 1.0 / 2, 1e-3);
   const RunConfig ring_sim = Config("ring_sim", {"collective=ring", "cluster.per_node=2"});

@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// Three that would pause for a minute end as they are told; the numbers of the ranks are in no order.
+// Three processes, which would end after a minute, are killed in another order than that of their ranks.
 TEST(DeathOrder, IsThatInWhichRanksEnded) {
   DeathOrder deaths;
   std::map<int, pid_t> ranks;
@@ -35,7 +35,7 @@ TEST(DeathOrder, IsThatInWhichRanksEnded) {
   for (const auto& [rank, pid] : ranks) ::waitpid(pid, nullptr, 0);
 }
 
-// A process with this environment, which sleeps.
+// A sleeping process with this environment.
 class Sleeper {
  public:
   explicit Sleeper(std::vector<std::string> environment) : pid_(::fork()) {

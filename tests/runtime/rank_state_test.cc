@@ -1,5 +1,5 @@
-// What becomes of rank files in a run that is not the one that wrote them: with other workers, with
-// other keys or another strategy, and where one is damaged.
+// Tests what a run makes of rank files that another run wrote: with other workers, keys or another strategy, and with a
+// damaged file.
 #include "framework/train/rank_state.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class RankStateTest : public RunFixture {
     return ReadRunConfig(document);
   }
 
-  // The newest checkpoint, in a run of this config.
+  // Returns the start of a run of this config from the newest checkpoint.
   RankStart StartIn(const RunConfig& config, const std::string& more_info = "") const {
     const std::unique_ptr<Dataset> data = LoadData(config);
     const Graph graph = ReadModel(config, data->fields());
@@ -45,8 +45,7 @@ class RankStateTest : public RunFixture {
     return StartOfRanks(*checkpoint, config, here, true);
   }
 
-  // Runs it again and again, each time for one step more, until a checkpoint, now the newest, holds
-  // gradients for somebody.
+  // Resumes the run repeatedly, one more step each time, until the newest checkpoint holds gradients.
   void RunUntilItHolds(int workers, const std::vector<std::string>& keys) const {
     for (int steps = 3; steps < 60; ++steps) {
       fs::remove_all(folder_ / "run");
@@ -59,13 +58,13 @@ class RankStateTest : public RunFixture {
           const auto file = ReadRankCheckpoint(path, static_cast<int64_t>(rank), hashes[rank]);
           if (!file.holds.empty()) return;
         }
-        fs::remove(path);  // the next one is the newest
+        fs::remove(path);  // the previous one is now the newest
       }
     }
     FAIL() << "every boundary came when all was exchanged";
   }
 
-  // Of the newest checkpoint, in worker order.
+  // Returns the sum over all workers, in worker order, of a vector in the newest checkpoint.
   std::vector<float> SumOf(const std::string& vector, int workers) const {
     std::vector<float> sum(61706);
     for (int rank = 0; rank < workers; ++rank) {
@@ -98,7 +97,7 @@ std::vector<std::string> With(std::vector<std::string> keys, const std::string& 
   return keys;
 }
 
-// Each worker's was due at lr / 3, and worker 0 sends them at lr / 2.
+// Each worker's residual was to be applied at lr / 3, and worker 0 now sends their sum at lr / 2.
 TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResidualsAtTheRateThatItIsDueAt) {
   Run(Config(3, With(kTopk, "max_steps=7")));
   std::vector<float> due = SumOf("residual", 3);
@@ -111,12 +110,12 @@ TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllResidualsAtTheRateThatItIsD
                           HasSubstr("each worker's position in its data becomes the average")));
   EXPECT_FALSE(start.exact());
   EXPECT_EQ(start.kept.residual, due);
-  // And it is what a run does.
+  // A run does the same.
   EXPECT_EQ(Run(Config(2, With(kTopk, "max_steps=14")), {.resume = "auto"}).code, ExitCode::kDone);
   EXPECT_EQ(ReadStoredInfo(Latest()).rank_files.size(), 2u);
 }
 
-// Of dgc's workers, who keep the momentum: it is a sum over them.
+// dgc's workers have the momentum, which is a sum over them.
 TEST_F(RankStateTest, OtherWorkersGoOnWithTheSumOfAllMomentum) {
   const std::vector<std::string> dgc = {"strategy={name: allreduce}",
                                         "compress={name: dgc, density: 0.02}"};
@@ -143,7 +142,7 @@ TEST_F(RankStateTest, WhereEveryGradientTakesTheWholeRateTheSumIsAsItIs) {
   const std::vector<std::string> one = With(kTopk, "strategy.scale=one");
   Run(Config(3, With(one, "max_steps=7")));
   Said([&] { EXPECT_EQ(StartIn(Config(2, one)).kept.residual, SumOf("residual", 3)); });
-  // The same workers, but each gradient takes half the rate from now on.
+  // The workers are the same, but each gradient is applied with half the rate from now on.
   Said([&] {
     std::vector<float> due = SumOf("residual", 3);
     for (float& value : due) value *= static_cast<float>(1 / (1.0 / 3));
@@ -168,7 +167,7 @@ TEST_F(RankStateTest, TheSameRunGoesOnWithItsOwn) {
   EXPECT_EQ(start.hashes.size(), 2u);
 }
 
-// Four workers on two nodes, whose sums are rarely whole when a boundary comes.
+// Four workers are on two nodes, whose sums are rarely complete at a boundary.
 TEST_F(RankStateTest, PartialSumsAreNotLeftToNobody) {
   const std::vector<std::string> inhad = {"strategy={name: inhad}", "cluster.per_node=2"};
   RunUntilItHolds(4, inhad);
@@ -179,7 +178,7 @@ TEST_F(RankStateTest, PartialSumsAreNotLeftToNobody) {
   EXPECT_EQ(Said([&] { StartIn(Config(4, inhad)); }), "");
 }
 
-// What is exchanged in it is known by the groups' servers alone.
+// Only the groups' servers know what the held gradients are for.
 TEST_F(RankStateTest, AChangedKeyIsRefusedWhileGradientsAreHeld) {
   const std::vector<std::string> gssp = {
       "strategy={name: gssp, servers: 2, exchange_every: 5, placement: colocated}"};
@@ -189,7 +188,7 @@ TEST_F(RankStateTest, AChangedKeyIsRefusedWhileGradientsAreHeld) {
       AllOf(HasSubstr("6: "), HasSubstr("-   exchange: gradients"),
             HasSubstr("+   exchange: averaging"), HasSubstr("that the other groups have not had"),
             HasSubstr("resume with the values of the run that wrote it")));
-  // A key that changes no state, and one that another version does not know.
+  // One key changes no state, and one is unknown to another version.
   for (const char* key : {"strategy.staleness=4", "strategy.exchange_every=9"}) {
     EXPECT_EQ(Said([&] { EXPECT_TRUE(StartIn(Config(4, With(gssp, key))).exact()) << key; }), "");
   }

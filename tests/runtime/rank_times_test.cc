@@ -26,7 +26,8 @@ TEST(StepWindows, FewStepsAreKeptOneByOne) {
   EXPECT_TRUE(windows.Take().empty());
 }
 
-// Whatever the number: not too many, none lost, all but the last of equally many steps, in order.
+// For any number of steps there are not too many windows; none is lost, they are in order, and all but the last have
+// equally many steps.
 TEST(StepWindows, ManyStepsAreJoined) {
   for (const int64_t steps : {127, 128, 129, 130, 256, 257, 1000, 4099}) {
     StepWindows windows;

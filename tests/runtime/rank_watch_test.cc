@@ -14,7 +14,7 @@
 namespace dtrain {
 namespace {
 
-// A process that says it is rank 1, or another one, and does nothing for a minute.
+// A process that claims to be rank 1, or another one, and sleeps for a minute.
 class OtherRank {
  public:
   explicit OtherRank(int rank = 1) : rank_(rank), pid_(::fork()) {
@@ -31,7 +31,7 @@ class OtherRank {
     ::waitpid(pid_, nullptr, 0);
   }
   pid_t pid() const { return pid_; }
-  // Once it is what it will be.
+  // Waits until the process has the environment of its rank.
   void AwaitStart() const {
     while (RankOf(pid_) != rank_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -63,7 +63,7 @@ TEST(RankWatch, ARankThatGoesOnInTimeIsNotLost) {
   EXPECT_EQ(heard.Within(4), "");
 }
 
-// The lowest rank that is not stopped speaks: here that is rank 1.
+// The lowest rank that is not stopped prints; here that is rank 1.
 TEST(RankWatch, OneOfThemSpeaks) {
   const OtherRank other(1), stopped(2);
   for (const OtherRank* rank : {&other, &stopped}) rank->AwaitStart();

@@ -1,5 +1,5 @@
-// Summary and metrics beside what a run did: what its transports carried, the steps it took, the
-// rates it learnt with, the lines it would have without an interruption.
+// Checks summary and metrics against what a run did: the traffic of its transports, its steps and learning rates, and
+// the lines that it would have without an interruption.
 #include "framework/results/summary.h"
 #include "framework/setup/run_exchange.h"
 
@@ -39,7 +39,7 @@ class ReportTest : public RunFixture {
                     more);
   }
 
-  // The lines of metrics.jsonl without what a clock has measured.
+  // Returns the lines of metrics.jsonl without measured times.
   std::vector<json> Timeless(const std::string& output) const {
     std::vector<json> lines;
     std::ifstream in(folder_ / output / "metrics.jsonl");
@@ -54,18 +54,18 @@ class ReportTest : public RunFixture {
   }
 };
 
-// --- what all ranks carried
+// --- the traffic of all ranks
 
-// Three workers and two servers, whose numbers are all different.
+// Returns a report of three workers and two servers, with distinct numbers.
 RankReport ReportOf(int rank) {
   RankReport report;
   report.steps = 10 + rank;
   report.samples = 32 * (10 + rank);
   report.compute = (rank + 1) * Nanos{1'000'000'000};
   report.exchange.traffic = {100 * (rank + 1), 7 * (rank + 1), rank + 1};
-  // The servers wait longest; nobody computes there.
+  // The servers wait longest; no worker computes on their ranks.
   report.exchange.exposed = (rank < 3 ? 3 - rank : 50) * Nanos{1'000'000'000};
-  // What a worker has counted itself; another actor of its rank may have counted more.
+  // The worker's own count; another actor on its rank may have counted more.
   if (rank == 1) report.exchange.worker.staleness = {2, 0, 2};
   if (rank == 1) report.exchange.protocol.staleness = {2, 0, 2};
   if (rank == 3) report.exchange.protocol = {{1, 2}, 2};
@@ -150,9 +150,9 @@ void ExpectItIsReported(const Traffic& traffic) {
   for (const Carried& rank : traffic.ranks) EXPECT_GT(rank.bytes_sent, 0);
 }
 
-// What `communication` of a summary means: every byte and message that any rank sent from its first
-// step to its last boundary, vectors, headers and the messages of boundaries alike; not what is exchanged at
-// rest and at the start (weights for an evaluation, agreement).
+// A summary's `communication` has every byte and message that any rank sent from its first step to its last boundary:
+// vectors, headers and the messages of boundaries.  What ranks send at a boundary and at the start (weights for an
+// evaluation, agreement) is not counted.
 TEST_F(ReportTest, BytesAndMessagesAreThoseThatTheTransportsCarried) {
   const struct {
     int workers;
@@ -188,9 +188,9 @@ TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreTold) {
       ASSERT_TRUE(summary.protocol.has_value());
       EXPECT_EQ(summary.protocol->up_transfers, steps);
       EXPECT_EQ(summary.protocol->up_transfers_per_gradient, 1);
-      // A step that the end of the run does not let start may have its weights, or lack them.
+      // A step that the end of the run keeps from starting may have its weights or lack them.
       EXPECT_NEAR(summary.protocol->down_transfers, steps, 2);
-      // A gradient, and the weights that it is answered with; some headers.
+      // One gradient and the weights in the answer, plus some headers.
       EXPECT_NEAR(*summary.communication->bytes_per_gradient, 2 * 4 * kParameters,
                   0.03 * 8 * kParameters);
     }
@@ -199,7 +199,7 @@ TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreTold) {
   EXPECT_EQ(*sync.communication->bytes_per_gradient, 4 * (kParameters + 3));
 }
 
-// Whoever divides one by the other gets what this part of the run did.
+// Dividing one by the other gives the rate of this part of the run.
 TEST_F(ReportTest, AResumedRunCountsFromItsResume) {
   for (const std::string strategy :
        {"{name: ps_ssp, servers: 2}", "{name: gssp, servers: 2}", "{name: inhad}"}) {
@@ -226,7 +226,7 @@ TEST_F(ReportTest, AResumedRunCountsFromItsResume) {
   }
 }
 
-// The sums of batch statistics within a step are messages as well.
+// The all-reduces of batch statistics within a step count as messages too.
 TEST_F(ReportTest, MessagesOfBatchStatisticsCount) {
   std::ofstream(folder_ / "normed.yaml") << R"(
 name: normed
@@ -247,8 +247,8 @@ layers:
   EXPECT_GT(together.summary.communication->bytes_sent, local.summary.communication->bytes_sent);
 }
 
-// Reduce-scatter and all-gather: P ranks together send every float 2 (P - 1) times, those of the
-// report {samples, loss, stop} behind the gradient too.
+// Reduce-scatter and all-gather: P ranks together send every float 2 (P - 1) times, including those of the report
+// {samples, loss, stop} after the gradient.
 TEST_F(ReportTest, AllReduceSendsWhatItsFormulaSays) {
   for (const int workers : {2, 3, 5}) {
     const Summary summary =
@@ -257,9 +257,8 @@ TEST_F(ReportTest, AllReduceSendsWhatItsFormulaSays) {
   }
 }
 
-// A real run may count its messages once more before it boundaries: then the leader asks each other rank
-// with one word and is answered with five, behind 22 bytes of header each.  Else the bytes of a
-// simulation are those of the run.
+// A real run may count its messages once more before a boundary: then the leader sends each other rank one word and
+// gets five, each after a header of 22 bytes.  Otherwise the simulation sends as many bytes as the run.
 TEST_F(ReportTest, ASimulatedRunSendsAsMuchAsARealOne) {
   for (const std::string strategy : {"{name: ps_bsp, servers: 2}", "{name: ps_bsp, servers: 1}"}) {
     SCOPED_TRACE(strategy);
@@ -290,7 +289,7 @@ TEST_F(ReportTest, WorkersAreListedWithTheirStepsAndServersAreNot) {
   }
   EXPECT_EQ(bsp.steps, 3 * 400 / 64.0);
 
-  // 384 samples: each of two workers' mini-batches has 32.
+  // There are 384 samples: each of two workers has mini-batches of 32.
   const Summary asp =
       Run(Config("asp", 2, {"strategy={name: ps_asp, servers: 3}", "data.train_samples=384"}))
           .summary;
@@ -327,7 +326,7 @@ TEST_F(ReportTest, LinesSayHowFarTheRunIs) {
 
 // --- rates
 
-// The schedules' formulas, as their header says them.
+// The formulas of the schedules, from their header.
 double Expected(double samples_before, double epoch_samples, double epochs) {
   const double done = samples_before / epoch_samples;
   const double cosine = 0.1 + 0.9 * (1 + std::cos(std::numbers::pi * done / epochs)) / 2;
@@ -337,8 +336,7 @@ double Expected(double samples_before, double epoch_samples, double epochs) {
 const std::vector<std::string> kCosine = {
     "solver={name: sgd, lr: 0.05, warmup_epochs: 1.5, schedule: {name: cosine, to: 0.1}}"};
 
-// The last batch of an epoch is a small one: the rate of its step is still that of the samples
-// before it.
+// The last batch of an epoch is smaller: the rate of its step is still that of the samples before it.
 TEST_F(ReportTest, TheLoggedRateIsTheOneOfTheStep) {
   for (const auto& [output, workers] : {std::pair<std::string, int>{"one", 1}, {"two", 2}}) {
     Run(Config(output, workers, kCosine));
@@ -358,14 +356,14 @@ TEST_F(ReportTest, AnAsynchronousRunLogsTheRateOfItsLastGlobalBatch) {
                    {"strategy={name: ps_ssp, staleness: 1}", "data.train_samples=384"});
   Run(Config("run", 2, overrides));
   const std::vector<json> lines = Lines("run", "step");
-  ASSERT_FALSE(lines.empty());  // rank 0 may hear of several batches at once
+  ASSERT_FALSE(lines.empty());  // rank 0 may be informed of several batches at once
   for (const json& line : lines) {
     const double before = line["samples"].get<double>() - 64;
     EXPECT_NEAR(line["lr"].get<double>(), Expected(before, 384, 3), 1e-12) << line;
   }
 }
 
-// Also when it is told at a boundary alone.
+// This holds even if rank 0 is informed only at a boundary.
 TEST_F(ReportTest, AnAsynchronousRunLogsItsLastStep) {
   const auto run = [this](const std::string& output, int workers) {
     const std::string strategy = "strategy={name: ps_ssp, placement: colocated}";
@@ -377,13 +375,13 @@ TEST_F(ReportTest, AnAsynchronousRunLogsItsLastStep) {
   EXPECT_DOUBLE_EQ(lines.back()["samples"].get<double>(), alone.steps * 64);
   EXPECT_DOUBLE_EQ(lines.back()["loss"].get<double>(), *alone.train_loss);
   run("three", 3);
-  std::vector<int64_t> steps;  // rank 0 may hear of several at once
+  std::vector<int64_t> steps;  // rank 0 may be informed of several at once
   for (const json& line : Lines("three", "step")) steps.push_back(line["step"]);
   EXPECT_EQ(steps.back(), 3);
   EXPECT_EQ(std::adjacent_find(steps.begin(), steps.end(), std::greater_equal<>()), steps.end());
 }
 
-// Seconds of training by what is written: samples since the start or resume / samples_per_second.
+// Derives the seconds of training: samples since the start or resume / samples_per_second.
 TEST_F(ReportTest, SamplesPerSecondAreOverTheTimeOfTraining) {
   Run(Config("run", 1, {"max_steps=10"}));
   const Summary summary = Run(Config("run", 1), {.resume = "auto", .weights = ""}).summary;
@@ -416,7 +414,7 @@ TEST_F(ReportTest, AResumedRunHasTheLinesOfAnUndisturbedOne) {
     std::vector<int64_t> logged;
     for (const json& line : Lines("whole", "step")) logged.push_back(line["step"]);
     EXPECT_THAT(logged, ElementsAre(1, 2, 3, 4, 5, 10, 15, 20, 21));
-    // As if the run had been killed with this checkpoint being the newest.
+    // Equals a run that was killed when this was the newest checkpoint.
     for (const int step : {2, 12, 14}) {
       const std::filesystem::path checkpoint =
           folder_ / "whole/checkpoints" / fmt::format("step-{:08}.h5", step);
@@ -429,7 +427,7 @@ TEST_F(ReportTest, AResumedRunHasTheLinesOfAnUndisturbedOne) {
 
 TEST_F(ReportTest, TheBestOfAResumedRunMayLieBeforeIt) {
   Run(Config("run", 1, {"max_steps=14"}));
-  // The first epoch's evaluation becomes a perfect one.
+  // Makes the first epoch's evaluation a perfect one.
   RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
     RunSoFar so_far = RunSoFarFrom(info.so_far);
     for (std::string& text : *so_far.evaluations) {

@@ -1,5 +1,5 @@
-// Simulated runs that are resumed: a small model on a cluster of uneven workers, its checkpoints, and what must
-// be the same in the end.
+// Simulated runs that are resumed: a small model on a cluster of uneven workers, its checkpoints, and the values that
+// must be equal in the end.
 #pragma once
 
 #include "framework/checkpoint/checkpoint_folder.h"
@@ -27,8 +27,8 @@ layers:
 )";
   }
 
-  // The key that takes a model without batch norm, whose statistics go on from the workers' mean where a real run is
-  // resumed.
+  // Returns the key for a model without batch norm.  A resumed real run continues batch statistics from the workers'
+  // mean.
   std::string PlainModel() const {
     std::ofstream(folder_ / "plain.yaml") << R"(
 name: plain
@@ -73,7 +73,7 @@ layers:
     return CheckpointFolder(folder_ / output / "checkpoints", 1).List();  // newest first
   }
 
-  // A copy of a run's folder as it was when this checkpoint was the newest.
+  // Copies a run's folder as it was when this checkpoint was the newest.
   void CopyUpTo(const std::string& from, const std::filesystem::path& newest,
                 const std::string& to) const {
     std::filesystem::remove_all(folder_ / to);
@@ -87,7 +87,7 @@ layers:
     WriteFileDurably(folder_ / to / "checkpoints/latest", newest.filename().string() + "\n");
   }
 
-  // Virtual time, bytes, losses and all: nothing is of the clock.
+  // Compares virtual times, bytes, losses and all else: nothing depends on the clock.
   static void ExpectSame(const Summary& again, const Summary& whole) {
     EXPECT_EQ(nlohmann::json::parse(ToJson(again)).dump(1),
               nlohmann::json::parse(ToJson(whole)).dump(1));

@@ -1,6 +1,6 @@
-// Asynchronous strategies that are interrupted and resumed: at the end of an epoch, in the middle of
-// one, and killed while a checkpoint is written.  Simulated, the run is the undisturbed one to the
-// bit; for real, every account is exact.
+// Asynchronous strategies that are interrupted and resumed: at the end of an epoch, in the middle of one, and killed
+// while they write a checkpoint.  A simulated run equals the uninterrupted one to the bit; in a real run every count is
+// exact.
 #include <gtest/gtest.h>
 
 #include "framework/checkpoint/rank_checkpoint.h"
@@ -28,7 +28,7 @@ const Case kCases[] = {
     {"gssp_gdtopk",
      {"strategy={name: gssp, servers: 2, exchange_every: 3}", "compress={name: gdtopk}"}},
     {"inhad", {"strategy={name: inhad, in_interval: 5}", "cluster.per_node=2"}},
-    // Synchronous ones have files of their ranks in simulations only, for the time.
+    // Synchronous strategies write rank files only in simulations.
     {"allreduce", {"strategy={name: allreduce}"}},
     {"mgwfbp_oktopk",
      {"strategy={name: mgwfbp}", "compress={name: gaussiank, density: 0.05}",
@@ -43,8 +43,8 @@ class ResumeMatrixTest : public ResumeFixture, public testing::WithParamInterfac
     return Config(output, keys);
   }
 
-  // Goes on from every checkpoint of a simulated run, and, for one, from every place where a kill -9
-  // may leave the folder while the checkpoint behind it is written.
+  // Resumes a simulated run from every checkpoint and, for one of them, from every state of the folder after a kill -9
+  // while the next checkpoint is written.
   void CheckSimulated(const std::vector<std::string>& keys) const {
     const RunConfig whole_config = ConfigOf("whole", keys), again_config = ConfigOf("again", keys);
     const Summary whole = Simulate(whole_config, "none");
@@ -66,7 +66,7 @@ class ResumeMatrixTest : public ResumeFixture, public testing::WithParamInterfac
     }
   }
 
-  // As a killed run leaves a step, of whose files each appears at once, the main file last.
+  // Leaves a step as a killed run does; each of its files appears at once, the main file last.
   static void Interrupt(const fs::path& main, const std::string& left) {
     if (left == "half a main") return fs::resize_file(main, fs::file_size(main) / 2);
     fs::remove(main);

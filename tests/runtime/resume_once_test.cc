@@ -1,4 +1,4 @@
-// Runs that are interrupted at any of their checkpoints, the last one among them, and go on there or in another folder:
+// Runs that are interrupted at any of their checkpoints, including the last, and continue there or in another folder:
 // each evaluation, byte, message, sample and second is counted once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,17 +23,17 @@ using ::testing::Not;
 
 using Keys = std::vector<std::string>;
 
-// The later ones have the last word.
+// Later keys replace earlier ones.
 Keys Joined(Keys keys, const Keys& more) {
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
 
-// ------------------------------------------------------------------ simulated, every strategy
+// ------------------------------------------------------------------ simulated, for every strategy
 
 class ResumeOnce : public ResumeFixture {
  protected:
-  // The checkpoints between which evaluations lie, and with which they coincide.
+  // Checkpoints so frequent that evaluations are between them and at them.
   static Keys Dense() {
     return {"checkpoint.every_steps=5", "checkpoint.every_epochs=0", "evaluate.every_steps=4",
             "evaluate.every_epochs=0", "epochs=1"};
@@ -41,7 +41,7 @@ class ResumeOnce : public ResumeFixture {
   RunConfig Plain(const std::string& output, const Keys& keys) const {
     return Config(output, Joined(keys, {PlainModel()}));
   }
-  // Reads metrics.jsonl without what clocks say, as a real run's is compared.
+  // Reads metrics.jsonl without measured times, for comparing real runs.
   std::vector<json> WithoutTimes(const std::string& output) const {
     std::vector<json> lines;
     std::istringstream in(ReadFile(folder_ / output / "metrics.jsonl"));
@@ -55,7 +55,7 @@ class ResumeOnce : public ResumeFixture {
     }
     return lines;
   }
-  // Returns what a real run's summary has of the whole run, without what clocks say.
+  // Returns a real run's summary of the whole run, without measured times.
   static std::string WholeRun(const Summary& summary) {
     json all = json::parse(ToJson(summary));
     for (const char* key : {"seconds", "samples_per_second", "step_seconds", "communication",
@@ -77,7 +77,7 @@ TEST_P(ResumeOnceOf, ASimulationCountsAllOnce) {
     CopyUpTo("whole", newest, "again");
     ExpectSame(Simulate(Config("again", keys), "auto"), whole);
     ExpectSameMetrics("again", "whole");
-    // Once more, from where it has ended now.
+    // Resumes once more, from the new end.
     ExpectSame(Simulate(Config("again", keys), "auto"), whole);
     ExpectSameMetrics("again", "whole");
     fs::remove_all(folder_ / "elsewhere");
@@ -110,7 +110,7 @@ TEST_F(ResumeOnce, ASimulationThatEndedEarlyCountsAllOnce) {
   }
 }
 
-// Counts that older programs did not save begin at the resume: the rest is that of the whole run.
+// Counts that older programs did not save begin at the resume; everything else is that of the whole run.
 TEST_F(ResumeOnce, ASimulationGoesOnFromAnOlderProgramsFiles) {
   for (const char* strategy : {"ps_asp", "ps_bsp"}) {
     SCOPED_TRACE(strategy);
@@ -146,7 +146,7 @@ TEST_F(ResumeOnce, ASimulationGoesOnFromAnOlderProgramsFiles) {
   }
 }
 
-// Each worker begins anew at the average, and time goes on.
+// Each worker restarts at the average, and virtual time continues.
 TEST_F(ResumeOnce, WithOtherWorkersVirtualTimeGoesOn) {
   const Keys keys = {"strategy={name: ps_asp, placement: colocated}", "epochs=2",
                      "cluster.slowdown=[1]"};
@@ -206,7 +206,7 @@ TEST_F(ResumeOnce, ARealRunIsEvaluatedOnce) {
 
 class ResumeElsewhere : public ResumeOnce {
  protected:
-  // Nothing is learned, so that the first evaluation is the best one.
+  // The learning rate is so small that the first evaluation is the best one.
   static Keys Idle(const Keys& more = {}) {
     return Joined(
         {"cluster={}", "cluster.workers=1", "evaluate.every_steps=2", "evaluate.every_epochs=0",
@@ -218,7 +218,7 @@ class ResumeElsewhere : public ResumeOnce {
   int64_t BestStep(const std::string& output) const {
     return ReadStoredInfo(folder_ / output / "checkpoints/best.h5").position.step;
   }
-  // Takes the evaluations out of a checkpoint, as older programs wrote it.
+  // Removes the evaluations from a checkpoint, as in those of older programs.
   void ForgetEvaluations(int64_t step) const {
     RewriteCheckpoint(At(step), [](CheckpointInfo& info) {
       RunSoFar so_far = RunSoFarFrom(info.so_far);
@@ -226,7 +226,7 @@ class ResumeElsewhere : public ResumeOnce {
       info.so_far = ToJson(so_far);
     });
   }
-  // Resumes it elsewhere, and returns what is said.
+  // Resumes in another folder, and returns the output.
   std::string Elsewhere(const Keys& keys, int64_t step, Summary& summary) {
     fs::remove_all(folder_ / "elsewhere");
     testing::internal::CaptureStderr();
@@ -247,13 +247,13 @@ TEST_F(ResumeElsewhere, BestPatienceAndTargetAreThoseOfTheWholeRun) {
       Summary again;
       const int64_t step = ReadStoredInfo(newest).position.step;
       const std::string told = Elsewhere(keys, step, again);
-      // The folder there has kept its best weights, unless they became better since.
+      // The folder there has the best weights, unless the run found better ones since.
       if (*whole.best->step <= step) {
         EXPECT_THAT(told, Not(HasSubstr("are gone")));
       }
       EXPECT_EQ(WholeRun(again), WholeRun(whole));
       EXPECT_EQ(BestStep("elsewhere"), *whole.best->step);
-      // Also where nothing was left to do: the run goes on from there.
+      // This holds even if no step was left: the run can be resumed from there.
       EXPECT_EQ(Checkpoints("elsewhere").at(0).filename(), Checkpoints("whole").at(0).filename());
       std::vector<json> evaluations;
       for (const json& line : WithoutTimes("whole")) {
@@ -280,13 +280,13 @@ TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere/checkpoints/best.h5"));
   EXPECT_EQ(again.best->step, 2);
   EXPECT_FALSE(again.test->step.has_value());
-  // The weights of another evaluation are there, as where that folder's run has gone on to better ones.
+  // The folder has the weights of another evaluation, as if its run had since found better ones.
   fs::copy_file(folder_ / "kept/checkpoints/best.h5", folder_ / "whole/checkpoints/best.h5");
   RewriteCheckpoint(folder_ / "whole/checkpoints/best.h5",
                     [](CheckpointInfo& info) { info.position.step = 6; });
   EXPECT_THAT(Elsewhere(Idle(), 8, again), HasSubstr("(step 2) are gone"));
   EXPECT_FALSE(fs::exists(folder_ / "elsewhere/checkpoints/best.h5"));
-  // The same holds in its own folder: the run was killed after an evaluation that has not come again yet.
+  // The same holds in its own folder: the run was killed after an evaluation that is not yet repeated.
   testing::internal::CaptureStderr();
   CopyUpTo("whole", At(8), "again");
   Run(Plain("again", Idle()), {.resume = "auto"});
@@ -297,7 +297,7 @@ TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
   EXPECT_EQ(BestStep("again"), 6) << "nothing is lost";
 }
 
-// Checkpoints of older programs do not tell their evaluations.
+// Checkpoints of older programs do not store their evaluations.
 TEST_F(ResumeElsewhere, ACheckpointWithoutEvaluationsGoesOnByItsFolder) {
   const Summary whole = Run(Plain("whole", Idle())).summary;
   ForgetEvaluations(8);
@@ -323,7 +323,7 @@ TEST_F(ResumeElsewhere, ACheckpointBeforeTheFirstEvaluationHasNoneToForget) {
   Run(Plain("again", keys), {.resume = "auto"});
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("begin anew")));
   EXPECT_THAT(Elsewhere(keys, 12, again), HasSubstr("begin anew"));
-  // Evaluations by steps are the new config's: the run had them at its end only.
+  // The new config evaluates by steps; the run had an evaluation only at its end.
   fs::remove_all(folder_ / "whole");
   const Keys seldom = Idle(
       {"evaluate.every_steps=0", "evaluate.every_epochs=5", "max_steps=14", "stop.patience=2"});
@@ -334,7 +334,7 @@ TEST_F(ResumeElsewhere, ACheckpointBeforeTheFirstEvaluationHasNoneToForget) {
   EXPECT_THAT(Elsewhere(often, 14, again), HasSubstr("begin anew"));
 }
 
-// Another run has left its lines in the folder, and no checkpoints.
+// Another run has left its line files in the folder, but no checkpoints.
 class ResumeOverAStranger : public ResumeElsewhere {
  protected:
   void Leave(const Keys& keys) const {
@@ -342,7 +342,8 @@ class ResumeOverAStranger : public ResumeElsewhere {
     Run(Plain("elsewhere", Joined(keys, {"seed=9", "solver.lr=0.02", "stop.patience=0"})));
     fs::remove_all(folder_ / "elsewhere/checkpoints");
   }
-  // The least step that lines of the file tell; those of metrics.jsonl that are of this kind or another one.
+  // Returns the lowest step in the lines of the file; in metrics.jsonl, of the lines that are evaluations or of the
+  // others.
   int64_t FirstStep(const std::string& file, bool evaluations = false) const {
     int64_t first = 1 << 20;
     std::istringstream in(ReadFile(folder_ / "elsewhere" / file));

@@ -1,5 +1,5 @@
-// Runs that are resumed with other data than their checkpoint was trained on: classes, columns, mean and deviation,
-// keys of images, samples.  Real ones and simulated ones.
+// Runs that are resumed with other data than those of their checkpoint: classes, columns, mean and deviation, image
+// keys, samples.  Real and simulated runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class ResumedData : public RunFixture {
     std::ofstream(folder_ / name) << text;
   }
 
-  // Rows a,b,y; y is one of two words, by a line that goes through the rows.
+  // A row a,b,y; y is one of two words, depending on a.
   struct Row {
     std::string a, b, y;
   };
@@ -93,9 +93,9 @@ class ResumedData : public RunFixture {
     }
   }
 
-  // Trains, changes what `change` does and resumes with `keys`; what is said then.
+  // Trains, calls `change` and resumes with `keys`; returns the outcome of the resume.
   struct Outcome {
-    std::string error;  // as MessageOf
+    std::string error;  // in the form of MessageOf
     std::string told;
   };
   Outcome Resume(bool simulated, const std::function<RunConfig(const Keys&)>& config,
@@ -120,7 +120,7 @@ class ResumedData : public RunFixture {
     run.Run();
   }
 
-  // Makes the newest checkpoint one of a program that turned no image and hashed no sample.
+  // Rewrites the newest checkpoint as an older program's, which rotated no image and hashed no sample.
   void ForgetOrientation() const {
     RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
       nlohmann::json images = nlohmann::json::parse(info.images);
@@ -176,7 +176,7 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
        "  samples ("},
       {table, nothing, {"data.deviation=[2, 3]"}, "  deviation: ["},
       {table, nothing, {"data.mean=[1, 2]"}, "-> [1, 2]\n"},
-      // Which makes the dog the first class.
+      // This makes the dog the first class.
       {images,
        [this] { fs::rename(folder_ / "train/cat", folder_ / "train/zebra"); },
        {},
@@ -212,7 +212,7 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
   }
 }
 
-// They are measured on data.train where no key gives them, and that may have changed.
+// If no key gives mean and deviation, they are measured on data.train, which may have changed.
 TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
   struct Data {
     std::function<RunConfig(const Keys&)> config;
@@ -224,7 +224,7 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
                           for (Row& row : rows) row.a = "1" + row.a;
                           WriteTable(rows);
                         }},
-                       // Images with samples held out.
+                       // Images with held-out samples.
                        {[this](Keys keys) {
                           keys.emplace_back("data.validation=0.2");
                           return OfImages(keys);
@@ -248,7 +248,7 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
   }
 }
 
-// It knows no hash of its samples.
+// Such a checkpoint has no hash of its samples.
 TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
   WriteTable(Rows());
   const auto table = [this](const Keys& keys) { return OfTable(keys); };
@@ -270,7 +270,7 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
   }
 }
 
-// Those images were read as they are stored, whatever a camera had marked in them.
+// That program read images as stored, without their orientation tag.
 TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
   WriteImages();
   WriteTable(Rows());
@@ -282,7 +282,7 @@ TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
                 AllOf(HasSubstr("6: "), HasSubstr("  orientation: \"ignore\" -> \"exif\"\n"),
                       HasSubstr("--set data.orientation=ignore")));
     EXPECT_EQ(Resume(simulated, images, forget, {"data.orientation=ignore"}).error, "no error");
-    // There are no files with such marks.
+    // No file has an orientation tag.
     const auto digits = [this](const Keys& keys) { return OfDigits(keys); };
     EXPECT_EQ(Resume(simulated, digits, forget, {}).error, "no error");
     const auto table = [this](const Keys& keys) { return OfTable(keys); };
@@ -320,7 +320,7 @@ TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
   EXPECT_EQ(told(digits, OfDigits()), "");
 }
 
-// The run learns nothing from them.
+// The run does not train on these samples.
 TEST_F(ResumedData, OtherSamplesForTheTestAloneAreTold) {
   const auto table = [this](Keys keys) {
     keys.push_back("data.test=" + (folder_ / "u.csv").string());
@@ -372,7 +372,7 @@ TEST_F(ResumedData, OtherSamplesForTheTestAloneAreTold) {
   }
 }
 
-// Its hash is of all splits.
+// That hash covers all splits.
 TEST_F(ResumedData, ACheckpointThatHashedNoSplitIsComparedAsAWhole) {
   const auto table = [this](Keys keys) {
     keys.push_back("data.test=" + (folder_ / "u.csv").string());
@@ -399,7 +399,7 @@ TEST_F(ResumedData, ACheckpointThatHashedNoSplitIsComparedAsAWhole) {
   }
 }
 
-// Best and patience go by the validation samples where there are some.
+// The best step and the patience use the validation samples if there are any.
 TEST_F(ResumedData, OtherValidationSamplesAreToldWithWhatGoesByThem) {
   WriteTable(Rows());
   const std::unique_ptr<Dataset> data = LoadData(OfTable({"data.validation=0.2"}));

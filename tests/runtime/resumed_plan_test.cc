@@ -1,4 +1,4 @@
-// What a resumed run takes over of the plan of the run before it (core/execution_plan.h).
+// Tests which parts of an earlier execution plan (core/execution_plan.h) a resumed run keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST(ResumedPlan, KeepsThreadsKernelsAndChunks) {
   EXPECT_EQ(plan, *start.plan);
 }
 
-// The canonical sum does not depend on the buckets, that of a ring does.
+// The bits of the canonical sum do not depend on the buckets; those of a ring do.
 TEST(ResumedPlan, OtherBucketsMatterToSomeCollectives) {
   config::Document defaults = config::Document::Empty();
   const RunConfig config = ReadGhostConfig(defaults);
@@ -92,7 +92,7 @@ TEST(ResumedPlan, OtherBucketsMatterToSomeCollectives) {
   EXPECT_THAT(said("ordered", "ring"), HasSubstr("buckets"));
 }
 
-// Nor does that of what is selected from each of them.
+// Neither do those of a sum of selections from each bucket.
 TEST(ResumedPlan, OtherBucketsMatterToWhatIsSelectedFromThem) {
   const auto said = [](const std::string& compress) {
     config::Document document =
@@ -110,7 +110,7 @@ TEST(ResumedPlan, OtherBucketsMatterToWhatIsSelectedFromThem) {
   EXPECT_EQ(said("{name: topk, scope: layer}"), "");
 }
 
-// On other hosts too: the same bits come before short ways.
+// The plan is kept on other hosts too: equal bits are more important than short paths.
 TEST(ResumedPlan, KeepsTheNodesOfItsSums) {
   config::Document defaults = config::Document::Empty();
   const RunConfig config = ReadGhostConfig(defaults);

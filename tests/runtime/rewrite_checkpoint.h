@@ -1,4 +1,4 @@
-// Puts other words into the newest checkpoint of a run, as an older program or another run would have written them.
+// Rewrites the attributes of a run's newest checkpoint, as an older program or another run would have written them.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ inline void RewriteCheckpoint(const std::filesystem::path& run,
   WriteCheckpoint(path, view);
 }
 
-// What its files go on with (results/run_so_far.h).
+// The counts from which the run's files continue (results/run_so_far.h).
 inline void RewriteSoFar(const std::filesystem::path& run, const std::string& so_far) {
   RewriteCheckpoint(run, [&](CheckpointInfo& info) { info.so_far = so_far; });
 }

@@ -33,7 +33,7 @@ std::string ErrorOf(const std::string& text, const std::vector<std::string>& ove
   return WhatOf<ConfigError>([&] { Read(text, overrides); });
 }
 
-// Who goes on without a dead worker is for the strategy to say.
+// The strategy decides whether a run continues without a dead worker.
 TEST(RunConfig, DeathsThatWouldStopTheRunAreRefused) {
   const auto error = [](const std::string& strategy, const std::string& deaths) {
     return ErrorOf(std::string(kSmall) + "strategy: {" + strategy +
@@ -349,7 +349,7 @@ TEST_F(LocateModelTest, ByPath) {
   EXPECT_EQ(LocateModel((folder_ / "models").string(), config_), "");
 }
 
-// Beside the config, in the current folder, and above the program; each folder once.
+// Looks beside the config, in the current folder, and above the program; in each folder once.
 TEST_F(LocateModelTest, FoldersInTheirOrder) {
   const fs::path before = fs::current_path();
   const fs::path own = folder_ / "work" / "configs" / "models";
@@ -360,7 +360,7 @@ TEST_F(LocateModelTest, FoldersInTheirOrder) {
   fs::create_directories("configs/runs");
   const std::vector<fs::path> once = ModelFolders("configs/runs/run.yaml");
   fs::current_path(before);
-  // Wherever the tests were built, three folders above their program.
+  // Wherever the tests were built, these are three folders above their program.
   std::vector<fs::path> above;
   fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// Whole training runs in one process: a folder of its own for each test, ranks as threads.
+// Whole training runs in one process: a folder for each test, ranks as threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,15 +27,16 @@ class RunFixture : public testing::Test {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     std::string name =
         fmt::format("dtrain-{}-{}-{}", ::getpid(), test->test_suite_name(), test->name());
-    std::replace(name.begin(), name.end(), '/', '-');  // of a test with parameters
+    // A test with parameters has slashes in its name.
+    std::replace(name.begin(), name.end(), '/', '-');
     folder_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // LeNet-5 on 400 digits in batches of 64: 7 steps an epoch, the last one of 16 samples.  It writes to
-  // folder_/output; `settings`, and behind them `more`, are --set overrides.
+  // LeNet-5 on 400 digits in batches of 64: 7 steps an epoch, the last with 16 samples.  It writes to folder_/output;
+  // `settings`, followed by `more`, are --set overrides.
   RunConfig OnDigits(const std::string& output, std::vector<std::string> settings,
                      const std::vector<std::string>& more) const {
     settings.push_back("output=" + (folder_ / output).string());
@@ -49,7 +50,7 @@ class RunFixture : public testing::Test {
     return ReadRunConfig(document);
   }
 
-  // What rank 0 says.
+  // Returns the result of rank 0.
   static TrainResult Run(const RunConfig& config, const TrainRequest& request = {}) {
     TrainResult root;
     LocalWorld::Run(PlacementOf(config).ranks(), [&](Transport& transport) {
@@ -59,7 +60,7 @@ class RunFixture : public testing::Test {
     return root;
   }
 
-  // Lines of this kind in metrics.jsonl of a run that wrote to folder_/output.
+  // Returns the lines of this kind in metrics.jsonl of the run in folder_/output.
   std::vector<nlohmann::json> Lines(const std::string& output, const std::string& kind) const {
     std::vector<nlohmann::json> lines;
     std::ifstream in(folder_ / output / "metrics.jsonl");
@@ -70,7 +71,7 @@ class RunFixture : public testing::Test {
     return lines;
   }
 
-  // "exit code: text | hint" of the Error that `body` throws, else "no error".
+  // Returns "exit code: text | hint" of the Error that `body` throws, or "no error".
   template <class Body>
   static std::string MessageOf(const Body& body) {
     try {

@@ -74,7 +74,7 @@ TEST(RunFolder, AFreshRunDoesNotBuryCheckpoints) {
   const RunLock lock = run.Create(/*resuming=*/true);
 }
 
-// Resumed or not: `--resume auto` may be the first start.
+// This holds for a resume too, since `--resume auto` may be the first start.
 TEST(RunFolder, WhatNoRunHasWrittenIsNotWrittenOver) {
   for (const char* name :
        {"config.yaml", "metrics.jsonl", "ranks.jsonl", "gradients.jsonl", "summary.json",
@@ -105,7 +105,7 @@ TEST(RunFolder, ARunsOwnFilesMakeWayForTheNext) {
   { const RunLock lock = run.Create(/*resuming=*/false); }
 }
 
-// The profile of another program, in the folder of a run that had none.
+// Another program's profile is in the folder of a run that had none.
 TEST(RunFolder, WhatARunHasNotWrittenIsNotWrittenOverWhereItGoesOn) {
   for (const char* name : {"profile.json", "record.bin", "timeline.json", "errors/rank-0.json"}) {
     const CheckpointSample sample;
@@ -138,9 +138,9 @@ TEST(RunFolder, FilesThatARunWritesInTheEndMakeWayForTheNext) {
   { const RunLock lock = run.Create(/*resuming=*/false); }
 }
 
-// The line files are not synced, so the power may go before they are on the disk.
+// The line files are not synced, so a power failure may leave them incomplete.
 TEST(RunFolder, ARunBeginsAgainWhereTheMachinesPowerWent) {
-  for (const bool has_plan : {true, false}) {  // a simulation has none
+  for (const bool has_plan : {true, false}) {  // a simulation has no plan
     const RunFolder run(FreshFolder());
     if (has_plan) run.WritePlan({.isa = "avx2"});
     if (has_plan) run.WriteConfig("seed: 1\n");
@@ -166,14 +166,14 @@ TEST(RunFolder, ARunDoesNotReplaceTheBestWeightsOfAnEarlierOne) {
   for (const bool resuming : {false, true}) EXPECT_EQ(try_it(resuming), refusal);
   run.WritePlan({.isa = "avx2"});
   EXPECT_EQ(try_it(false), refusal);
-  // It has been killed before its first checkpoint.
+  // The run was killed before its first checkpoint.
   { const RunLock lock = run.Create(/*resuming=*/true); }
   run.CheckFree(/*resuming=*/true);
   run.WriteSummary({.status = "completed"});
   EXPECT_EQ(try_it(true), refusal) << "somebody has removed its checkpoints";
   const auto later = std::filesystem::last_write_time(run.summary()) + std::chrono::seconds(1);
   std::filesystem::last_write_time(run.plan(), later);
-  { const RunLock lock = run.Create(/*resuming=*/true); }  // the summary is of a run before that
+  { const RunLock lock = run.Create(/*resuming=*/true); }  // the summary is that of an earlier run
   EXPECT_EQ(Slurp(best), "weights");
 }
 

@@ -78,7 +78,7 @@ TEST(RunLock, WhetherARunGoesOnIsSeenWithoutTakingTheFolder) {
   }
 }
 
-// Another program's file of this name.
+// Another program's file has this name.
 TEST(RunLock, WhatNoRunHasWrittenIsNotWrittenOver) {
   const fs::path folder = FreshFolder();
   Spit(folder / "run.lock", "mine\n");
@@ -89,7 +89,8 @@ TEST(RunLock, WhatNoRunHasWrittenIsNotWrittenOver) {
   EXPECT_EQ(Slurp(folder / "run.lock"), "mine\n");
 }
 
-// Who can read it can lock it, and keep the run's next start waiting.  The folder is as other programs make theirs.
+// A user who can read the file can lock it and block the run's next start.  The folder has the mode that other programs
+// give it.
 TEST(RunLock, NobodyElseMayOpenIt) {
   const fs::path folder = FreshFolder();
   const mode_t before = ::umask(022);
@@ -100,7 +101,7 @@ TEST(RunLock, NobodyElseMayOpenIt) {
   EXPECT_EQ(fs::status(made).permissions(), fs::perms{0755});
 }
 
-// Left by an earlier program, whose file all could read, and locked by somebody since.
+// An earlier version left this file readable by all, and another user has locked it.
 class StrangersLock {
  public:
   StrangersLock(const fs::path& folder, const std::string& content) {
@@ -118,8 +119,8 @@ class StrangersLock {
 
 TEST(RunLock, AStrangersLockIsNoObstacle) {
   const fs::path folder = FreshFolder();
-  const StrangersLock stranger(folder,
-                               NameOf(HostName(), ::getpid(), 1));  // of a run that was killed
+  // The run was killed.
+  const StrangersLock stranger(folder, NameOf(HostName(), ::getpid(), 1));
   const RunLock lock(folder);
   EXPECT_EQ(fs::status(folder / "run.lock").permissions(), fs::perms{0600});
   EXPECT_THAT(TryToLock(folder), HasSubstr(fmt::format("process {} on", ::getpid())));
@@ -155,7 +156,7 @@ TEST(RunLock, MovesWithItsOwner) {
   EXPECT_THAT(TryToLock(folder), HasSubstr("another run writes into"));
 }
 
-// Where the file system knows no locks.
+// The file system does not support locks.
 TEST(RunLock, WithoutLocksTheHolderIsLookedUp) {
   const fs::path folder = FreshFolder();
   {
@@ -192,7 +193,7 @@ TEST(RunLock, AJobThatWasStartedAgainElsewhereIsNoObstacle) {
 
 fs::path removed_once;
 
-// As if the holder had removed the file between our opening and locking it.
+// Simulates a holder that removed the file after this process opened it and before it locked it.
 int LockOfARemovedFile(int fd, int how) {
   if (!removed_once.empty()) fs::remove(removed_once);
   removed_once.clear();
@@ -207,7 +208,7 @@ TEST(RunLock, AFileThatIsRemovedMeanwhileIsNotTheLock) {
   EXPECT_THAT(TryToLock(folder), HasSubstr("another run writes into"));
 }
 
-// Somebody has removed the file by hand, and another run has taken the folder.
+// A user removed the file by hand, and another run has taken the folder.
 TEST(RunLock, LeavesALockThatIsNotItsOwn) {
   const fs::path folder = FreshFolder();
   std::optional<RunLock> first(folder);
@@ -228,7 +229,7 @@ TEST(RunLock, NobodyIsToldToRemoveALockThatHolds) {
 fs::path named_late;
 std::thread late_writer;
 
-// As a holder does that has locked the file and is about to write its name.
+// Simulates a holder that has locked the file and has not yet written its name.
 int HeldAndNamedLater(int, int) {
   late_writer = std::thread([] {
     ::usleep(60'000);
@@ -253,7 +254,7 @@ TEST(RunLock, WaitsAMomentForTheHoldersName) {
                                                  ": another process | wait for it"));
 }
 
-// No byte may be added to a file from here on.
+// No byte can be added to a file from here on.
 TEST(RunLock, ANameThatCannotBeWrittenIsAnError) {
   const fs::path folder = FreshFolder();
   std::string said;

@@ -1,4 +1,4 @@
-// What a run's evaluations come to.
+// Tests the results that are derived from a run's evaluations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ Evaluation Classes(double accuracy, double top5 = 1) {
   return {.samples = 100, .terms = 100, .loss = 1 - accuracy, .metrics = {accuracy, top5}};
 }
 
-// The end of an epoch, counted from 1, of 80 samples in batches of 8.
+// Returns the end of an epoch (counted from 1) of 80 samples in batches of 8.
 MetricsPoint AtEpoch(int64_t epoch) {
   const auto seconds = static_cast<double>(epoch);
   return {epoch - 1, epoch * 10, epoch * 80, 2 * seconds, seconds};
@@ -72,7 +72,7 @@ TEST(RunResults, BestOfSentencesIsTheLowestPerplexityOfTheValidationSplit) {
   EXPECT_EQ(results.test()->perplexity, 10);
 }
 
-// A model of numbers has neither an accuracy nor a perplexity.
+// A regression model has neither an accuracy nor a perplexity.
 TEST(RunResults, BestOfNumbersIsTheLowestLoss) {
   const auto judged = [](const std::vector<double>& losses, const RunConfig::Stop& stop) {
     RunResults results({}, stop);
@@ -204,7 +204,7 @@ TEST(RunResults, AnInfinitePerplexityIsNotJudgedByItsLoss) {
   EXPECT_TRUE(never.OutOfPatience());
 }
 
-// In a checkpoint, whatever the numbers are.
+// Lines in a checkpoint restore the results, including the exact values of all numbers.
 TEST(RunResults, AreTheSameFromTheLinesThatACheckpointKeeps) {
   RunResults results({"accuracy", "top5"}, {.target = 0.7, .patience = 2});
   results.Note(AtEpoch(1), Split::kValidation, Classes(1.0 / 3, 0.1), 0.25);
@@ -225,7 +225,7 @@ TEST(RunResults, AreTheSameFromTheLinesThatACheckpointKeeps) {
   Summary summary;
   again.Describe({.epoch_samples = 80, .batch = 8}, 30, summary);
   EXPECT_EQ(summary.test->step, 20);
-  // Not those behind a checkpoint.
+  // Evaluations after the checkpoint are left out.
   RunResults first({"accuracy", "top5"});
   RecallEvaluations(RunSoFarFrom(text), "no file", 10, first);
   EXPECT_EQ(first.lines().size(), 1u);
@@ -259,8 +259,8 @@ TEST(RunResults, WhatIsNotFiniteIsNeverBest) {
   EXPECT_TRUE(results.OutOfPatience());
 }
 
-// At the end of the samples there is nothing left to do only where a summary says that this run came
-// there: not one of an earlier end, of a run that failed, or what is none.
+// A run whose samples are used up is finished only if its summary says that it ended there: a summary of an earlier
+// end, of a failed run, or an invalid one does not count.
 TEST(RunResults, ARunIsFinishedWhereItsSummarySaysSo) {
   const TempFolder path;
   const RunFolder folder(path.path());

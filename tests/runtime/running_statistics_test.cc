@@ -1,6 +1,6 @@
-// Running statistics of several workers against plain loops.  The model normalises its input, so
-// what a worker's statistics are follows from its samples alone.  The order of an epoch's samples
-// (Sampler::Shuffle) is taken as given.
+// Compares the running statistics of several workers with plain loops.  The model normalises its input, so that a
+// worker's statistics depend on its samples alone.  The order of an epoch's samples (Sampler::Shuffle) is taken as
+// given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 namespace dtrain {
 namespace {
 
-// Shares of 3, 3 and 2 samples; of the last batch, which has 6, three times 2.
+// Shares of 3, 3 and 2 samples; the last batch has 6 samples, three shares of 2.
 constexpr int64_t kSamples = 22, kBatch = 8, kStepsAnEpoch = 3, kWorkers = 3;
-constexpr int64_t kTestSamples = 600;  // blocks for each of the ranks
+constexpr int64_t kTestSamples = 600;  // enough for a block on each of the ranks
 constexpr int64_t kChannels = 2, kClasses = 2;
 constexpr double kMomentum = 0.25, kEpsilon = 1e-5;
 
@@ -47,7 +47,7 @@ const OwnData kWaves = {.train_samples = kSamples,
 struct Statistics {
   double mean[kChannels] = {0, 0}, variance[kChannels] = {1, 1};
 
-  // After a batch of these samples: the unbiased variance, as PyTorch's.
+  // Updates with a batch of these samples, with the unbiased variance as in PyTorch.
   void Move(const std::vector<int64_t>& samples) {
     const auto count = static_cast<double>(samples.size());
     for (int64_t c = 0; c < kChannels; ++c) {
@@ -62,7 +62,8 @@ struct Statistics {
   }
 };
 
-// Steps [first, last) of three workers that all begin with `start`; their mean by full shares.
+// Runs steps [first, last) of three workers that all start from `start`.  Returns the mean of their statistics,
+// weighted by full shares.
 Statistics After(const Statistics& start, int64_t first, int64_t last) {
   const int64_t full[kWorkers] = {3, 3, 2}, tail[kWorkers] = {2, 2, 2};
   Statistics workers[kWorkers] = {start, start, start};
@@ -123,7 +124,7 @@ class RunningStatisticsTest : public RunFixture {
     throw std::runtime_error("nothing is called " + name);
   }
 
-  // Rounding to fp32 in each of some ten steps, and the sums of a batch.
+  // The tolerance covers rounding to fp32 in each of about ten steps, and the sums of a batch.
   void ExpectSaved(const std::string& output, const Statistics& wanted) const {
     const Checkpoint saved = Saved(output);
     const float* const mean = In(saved.state, layout_.state, "norm.running_mean");
@@ -134,7 +135,7 @@ class RunningStatisticsTest : public RunFixture {
     }
   }
 
-  // The loss over the test samples of the weights of a run, with these statistics.
+  // Returns the test loss of a run's weights with these statistics.
   double TestLoss(const std::string& output, const Statistics& statistics) const {
     const Checkpoint saved = Saved(output);
     const auto of = [&](const std::string& name) {

@@ -1,4 +1,4 @@
-// What a watch says on its thread, for the test's own to hear.
+// Collects, for a test, what a watch reports from its thread.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Runs of a schedule that goes by time: planned by a file, planned anew, and chosen by the run itself.
+// Runs of a schedule by measured times: planned from a file, planned again, and chosen by the run itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using ::testing::Not;
 
 class ScheduleRunTest : public RunFixture {
  protected:
-  // Three epochs of 7 steps, unless `more` says so.
+  // Three epochs of 7 steps, unless `more` changes it.
   RunConfig Config(const std::string& output, int workers,
                    const std::vector<std::string>& more = {}) {
     return OnDigits(output,
@@ -54,7 +54,7 @@ class ScheduleRunTest : public RunFixture {
     return "strategy={name: mgwfbp, profile: " + profile + more + "}";
   }
 
-  // LeNet-5's with this number of workers: each gradient is ready after 1000 s, and any sum takes 100 s.
+  // A profile of LeNet-5 for this number of workers: each gradient is ready after 1000 s, and any sum takes 100 s.
   std::string SlowProfile(int workers) {
     Run(Config("measured", workers, {"strategy.name=mgwfbp", "max_steps=1"}));
     ModelProfile profile = ProfileOf("measured");
@@ -102,8 +102,8 @@ TEST_F(ScheduleRunTest, WhatWasMeasuredCanBeGivenBack) {
 TEST_F(ScheduleRunTest, ARankSaysThatItMeasures) {
   const auto status = folder_ / "status";
   std::filesystem::create_directories(status);
-  std::filesystem::permissions(status,
-                               std::filesystem::perms::owner_all);  // or no rank writes there
+  // Otherwise no rank could write there.
+  std::filesystem::permissions(status, std::filesystem::perms::owner_all);
   ::setenv(kStatusFolderVariable, status.c_str(), 1);
   bool measured = false;
   {
@@ -121,7 +121,7 @@ TEST_F(ScheduleRunTest, ARankSaysThatItMeasures) {
   EXPECT_EQ(NameOf(Doing::kMeasuring), "measuring the model");
 }
 
-// A profile tells of machines that nothing slows down.
+// A profile has the times of machines without a slowdown.
 TEST_F(ScheduleRunTest, WhatWasMeasuredOfSlowWorkersIsNotSlowedDownTwice) {
   const std::string slow = "cluster.slowdown=[1, 4]";
   Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1", slow}));
@@ -138,7 +138,7 @@ TEST_F(ScheduleRunTest, WhatWasMeasuredOfSlowWorkersIsNotSlowedDownTwice) {
   EXPECT_NEAR(PlanOf("fast").compute_seconds, seconds / 4, 1e-9 * seconds);
 }
 
-// What a simulation with the same profile plans by.
+// Simulated from the same profile, a run makes the same plan.
 TEST_F(ScheduleRunTest, ARunAndASimulationPlanByTheSameTimes) {
   Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
   ModelProfile profile = ProfileOf("measured");
@@ -193,7 +193,7 @@ TEST_F(ScheduleRunTest, AProfileOfSomethingElseIsAConfigError) {
               AllOf(HasSubstr("it has none"), HasSubstr("profile.json")));
   EXPECT_THAT(MessageOf([&] { Config("none", 2, {By("nowhere.json")}); }),
               AllOf(HasSubstr("2: "), HasSubstr("there is no profile 'nowhere.json'")));
-  // One worker alone sums nothing, and needs none.
+  // One worker has no sums, and needs no times for them.
   EXPECT_EQ(error_of(good, 1), "no error");
 }
 
@@ -211,7 +211,7 @@ TEST_F(ScheduleRunTest, AProfileOfOtherThreadsIsTakenWithAWarning) {
   EXPECT_THAT(said(3), HasSubstr("threads.json was measured with 3 threads a rank, the run has 1"));
 }
 
-// The file is wrong by orders, so that every run drifts from it.
+// The file's times are wrong by orders of magnitude, so that every run deviates from it.
 TEST_F(ScheduleRunTest, ADriftIsReportedAndPlansAnewWithoutAnotherBit) {
   for (const int workers : {2, 3}) {
     const std::string expected = Run(Config("fixed", workers)).summary.weights_sha256;
@@ -259,7 +259,7 @@ TEST_F(ScheduleRunTest, AResumedRunHasThePlanInForce) {
   EXPECT_EQ(Text("run/plan.json"), plan);
 }
 
-// Epochs are boundaries of their own then, though nothing is evaluated or saved.
+// Each epoch then ends at a boundary, although nothing is evaluated or saved there.
 TEST_F(ScheduleRunTest, PlansAnewWhereNothingElseIsDue) {
   const TrainResult result = Run(Config("run", 2,
                                         {By(SlowProfile(2), ", replan: epoch"),
@@ -283,7 +283,7 @@ TEST_F(ScheduleRunTest, CompressedRunsPlanAnew) {
   EXPECT_EQ(anew.code, ExitCode::kDone);
   EXPECT_GE(anew.summary.plan->replans, 1);
   EXPECT_EQ(anew.summary.plan->drift->step, 7);
-  // Steps of a warm-up are none that the plan was made for.
+  // The plan was not made for warm-up steps.
   std::vector<std::string> warms_up = with(By(slow, ", replan: epoch"));
   warms_up.push_back("compress.density_warmup=[0.2]");
   EXPECT_EQ(Run(Config("warmed", 2, warms_up)).summary.plan->drift->step, 14);
@@ -342,7 +342,7 @@ TEST_F(ScheduleRunTest, AutoNeedsNoTimesWhereNothingGoesByThem) {
             "single");
 }
 
-// By a file as well: here sums cost nothing to start, so that nobody merges.
+// auto uses a file too: in this one sums have no start-up cost, so that no schedule merges.
 TEST_F(ScheduleRunTest, AutoGoesByAFile) {
   Run(Config("measured", 2, {"strategy.name=mgwfbp", "max_steps=1"}));
   ModelProfile profile = ProfileOf("measured");
@@ -357,7 +357,7 @@ TEST_F(ScheduleRunTest, AutoGoesByAFile) {
   EXPECT_EQ(result.summary.strategy, "wfbp");
 }
 
-// The schedule of a plan that goes by time stands in it; any other is known by its buckets.
+// A plan by measured times contains its schedule; any other plan is identified by its buckets.
 TEST_F(ScheduleRunTest, AutoTakesThePlanOfAnotherRunWithoutMeasuring) {
   const auto said = [&](const std::string& output, const std::vector<std::string>& more) {
     ::testing::internal::CaptureStderr();
@@ -370,7 +370,7 @@ TEST_F(ScheduleRunTest, AutoTakesThePlanOfAnotherRunWithoutMeasuring) {
               AllOf(HasSubstr("auto: mgwfbp, as in "), Not(HasSubstr("measuring"))));
   EXPECT_EQ(PlanOf("run"), PlanOf("measured"));
   EXPECT_THAT(Text("run/config.yaml"), HasSubstr("\n  name: mgwfbp\n"));
-  // It was measured for other sums.
+  // The plan was measured for another collective.
   EXPECT_THAT(said("ring", {"strategy.name=auto", "max_steps=1", plan, "collective=ring"}),
               AllOf(Not(HasSubstr("as in ")), HasSubstr("measuring 20 steps")));
   for (const std::string name : {"wfbp", "single"}) {

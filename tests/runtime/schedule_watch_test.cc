@@ -24,11 +24,13 @@ TEST(ScheduleWatch, DriftIsMoreThanAFifthAndMattersToTheStep) {
   EXPECT_TRUE(HasDrifted(0.01, 0.07, 1));
 }
 
-// Sums of 64 bytes take twice, those of 6400 bytes four times what they take when nothing else goes on.
+// During training, sums of 64 bytes take twice as long, and sums of 6400 bytes four times as long, as on an idle
+// network.
 TEST(ScheduleWatch, TimesOfSumsGoWithWhatTheRunMadeOfThem) {
   const ReduceTable idle{{{16, 1}, {64, 1}, {640, 2}, {6400, 3}, {64'000, 30}}};
   const std::vector<Range> buckets = {{0, 16}, {16, 1616}, {1616, 1632}, {1632, 1648}};
-  const ReduceTable seen = AsSeen(idle, buckets, {2, 12, 9, 1.5});  // 64 bytes: 2, 9 and 1.5
+  // The 64-byte sums are 2, 9 and 1.5.
+  const ReduceTable seen = AsSeen(idle, buckets, {2, 12, 9, 1.5});
   std::vector<double> seconds;
   for (const ReduceTable::Entry& entry : seen.entries) seconds.push_back(entry.seconds);
   EXPECT_THAT(seconds,
@@ -36,7 +38,7 @@ TEST(ScheduleWatch, TimesOfSumsGoWithWhatTheRunMadeOfThem) {
   EXPECT_EQ(AsSeen(ReduceTable{}, buckets, {1, 1, 1, 1}), ReduceTable{});
 }
 
-// A network that has become slow to start: what was sent by itself is merged.
+// The start-up time of sums has grown: buckets that were sent alone are merged.
 TEST(ScheduleWatch, SlowerSumsMakeOtherBuckets) {
   const auto strategy = MakeStrategy("{name: mgwfbp}");
   LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 300}}};

@@ -1,9 +1,7 @@
-// Whole small runs against a plain sequential loop: softmax regression on a few digits, computed in
-// double by the loops below, with the shares, micro-batches, clipping, schedule and solver that the
-// config asks for.  What a run writes into its last checkpoint must be what the loop ends with -
-// undisturbed, and resumed in the middle of an epoch and of the warm-up.  The weights at the start
-// (Graph::InitializeWeights) and the order of an epoch's samples (Sampler::Shuffle) are taken as
-// given.
+// Whole small runs against a plain sequential loop: softmax regression on a few digits, computed in double by the loops
+// below, with the shares, micro-batches, clipping, schedule and solver of the config.  The run's last checkpoint must
+// equal the loop's end - uninterrupted, and resumed in the middle of an epoch and of the warm-up.  The initial weights
+// (Graph::InitializeWeights) and the order of an epoch's samples (Sampler::Shuffle) are taken as given.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,16 +24,16 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kDigits = 49;  // three batches of 16, and one that lacks samples for a worker
+constexpr int64_t kDigits = 49;  // three batches of 16, and one with too few samples for one worker
 constexpr int64_t kDigitsAStep = 16;
 constexpr int64_t kEpochs = 3;
 constexpr int64_t kSteps = 12;
-constexpr int64_t kStopped = 5;  // in the second epoch, and in the warm-up
+constexpr int64_t kStopped = 5;  // in the second epoch and in the warm-up
 constexpr int64_t kPixels = 784;
 constexpr int64_t kDigitClasses = 10;
 
-// Kernels add in fp32, the loop in double.  About four times the largest distances seen: 7e-8 of
-// weights, 7e-7 of momenta (which go up to 1), 4e-8 and 2e-10 of Adam's means.
+// Kernels add in fp32, the loop in double.  The tolerances are about four times the largest differences seen: 7e-8 of
+// weights, 7e-7 of momenta (which reach 1), 4e-8 and 2e-10 of Adam's means.
 constexpr double kOfWeights = 3e-7, kOfMomentum = 3e-6, kOfMean = 2e-7, kOfSquare = 1e-9;
 
 struct Way {
@@ -87,7 +85,7 @@ struct Digits {
   Batch batch;
 };
 
-// y = w x + b, and the cross-entropy of its softmax.
+// y = w x + b with softmax and cross-entropy.
 class Regression {
  public:
   Regression(const ArenaLayout& layout, const Digits& digits) : digits_(digits) {
@@ -96,7 +94,7 @@ class Regression {
     }
   }
 
-  // The gradient of these samples, over `all`; their losses are added to `loss`.
+  // Returns the gradient of these samples, divided by `all`; adds their losses to `loss`.
   std::vector<float> Gradient(const std::vector<float>& weights, const int64_t* samples,
                               int64_t count, int64_t all, double& loss) const {
     std::vector<double> sum(weights.size());
@@ -169,7 +167,7 @@ class SequentialRunTest : public RunFixture,
     return ReadRunConfig(document);
   }
 
-  // The loop.
+  // Runs the plain loop.
   void RunPlain(const RunConfig& config) {
     const std::unique_ptr<Dataset> dataset = LoadData(config);
     const Graph graph = ReadModel(config, dataset->fields());
@@ -211,7 +209,7 @@ class SequentialRunTest : public RunFixture,
     }
   }
 
-  // The last checkpoint of the run in folder_/output, and the losses of its steps.
+  // Checks the last checkpoint of the run in folder_/output, and the losses of its steps.
   void ExpectPlain(const std::string& output) const {
     const Checkpoint end =
         ReadCheckpoint(folder_ / output / "checkpoints" / "step-00000012.h5", layout_);
@@ -225,7 +223,8 @@ class SequentialRunTest : public RunFixture,
       ASSERT_EQ(end.solver.size(), 1u);
       EXPECT_LT(Farthest(end.solver.at("momentum"), expected_->first), kOfMomentum);
     }
-    if (!synchronous_) return;  // its lines tell of batches as rank 0 hears of them
+    // An asynchronous run has lines for batches in the order in which rank 0 learns of them.
+    if (!synchronous_) return;
     const std::vector<nlohmann::json> lines = Lines(output, "step");
     ASSERT_EQ(lines.size(), losses_.size());
     for (size_t step = 0; step < losses_.size(); ++step) {
@@ -263,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class AsynchronousCheckpointTest : public RunFixture {};
 
-// Adam's step is the server's: one for every gradient, not for every global batch.
+// The server makes Adam's steps: one for every gradient, not for every global batch.
 TEST_F(AsynchronousCheckpointTest, CountsTheUpdatesOfItsServers) {
   config::Document document = config::Document::FromText(
       "model: {name: " DTRAIN_SOURCE_DIR

@@ -1,4 +1,4 @@
-// The models of configs/models, with the parameter counts of the papers they come from.
+// Tests the models of configs/models against the parameter counts of their papers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(ShippedModels, AreListedWithTheirCosts) {
   }
 }
 
-// state_dict of the PyTorch model, read from the end: arenas are in backward order of layers.
+// The names of PyTorch's state_dict, read from the end, since arenas have layers in backward order.
 TEST(ShippedModels, ResNetHasPyTorchsNames) {
   const Graph graph = Graph::FromFile(Models().at("resnet18").string(), {});
   std::vector<std::string> names;
@@ -72,7 +72,7 @@ TEST(ShippedModels, ResNetHasPyTorchsNames) {
           "layer4.1.bn2.running_var", "linear.weight", "linear.bias"));
 }
 
-// state_dict of the third tutorial model of bentrevett/pytorch-seq2seq.
+// The names of the state_dict of the third tutorial model of bentrevett/pytorch-seq2seq.
 TEST(ShippedModels, Seq2SeqHasPyTorchsNames) {
   const Graph graph = Graph::FromFile(Models().at("seq2seq_attention").string(), {});
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// Runs of a config in virtual time, beside the same config with real threads.
+// Compares simulated runs of a config with real ones of the same config.
 #include "framework/simulate/simulated_run.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST_F(SimulatedRunTest, SynchronousStrategiesEndWithTheWeightsOfARealRun) {
   EXPECT_EQ(Simulate(Config("ps_bsp", {"strategy.servers=3"})).weights_sha256, real.weights_sha256);
 }
 
-// Metrics behind the first reach the summary of both.
+// The summaries of both also have the metrics after the first one.
 TEST_F(SimulatedRunTest, ItsResultsAreThoseOfARealRun) {
   std::string model = ReadFile(DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml");
   model += "  - {name: top3, type: accuracy, top_k: 3, input: [fc3, label]}\n";
@@ -104,8 +104,8 @@ TEST_F(SimulatedRunTest, ARecordedRunReplaysToTheBit) {
     const RunRecord record = ReadRecord(folder_ / strategy / "record.bin");
     EXPECT_EQ(record.weights_sha256, summary.weights_sha256);
     EXPECT_EQ(ReplayRecord(config, record), summary.weights_sha256) << strategy;
-    // Replicas that pass sums through momentum come to differ, a little; workers of like speed may
-    // end in one group, whose server is then the only one that counts.
+    // Replicas that pass all-reduced gradients through momentum differ slightly; workers of similar speed may end in
+    // one group, whose server alone counts then.
     ASSERT_TRUE(summary.protocol.has_value() || strategy[0] == 'p') << strategy;
     const double spread = summary.protocol ? summary.protocol->replica_spread.value_or(-1) : -1;
     EXPECT_EQ(spread >= 0 && spread < 0.5, config.strategy_name == "gssp") << spread;
@@ -118,8 +118,8 @@ TEST_F(SimulatedRunTest, AResumedRunCannotBeReplayed) {
   EXPECT_THROW(ReplayRecord(Config("ps_asp"), record), UsageError);
 }
 
-// Two nodes of two workers and one that dies.  Real gradients: the run goes on, learns, repeats, and
-// its summary says who died and what went with them.
+// Two nodes have two workers each, and one dies.  With real gradients the run continues, learns and repeats, and its
+// summary names the dead worker and what was lost with it.
 TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
   const RunConfig config =
       Config("inhad", {"cluster.workers=6", "cluster.per_node=2", "strategy.pull_timeout=0.05",
@@ -157,7 +157,7 @@ TEST_F(SimulatedRunTest, WhereSomebodyDiesNothingIsSaved) {
   EXPECT_THROW(run.KeepCheckpoints(folder_ / "kept", "none"), UsageError);
 }
 
-// Who shows how far it is reads that on a thread of its own, which has no other place to look.
+// The progress display reads the position from a thread of its own and has no other source.
 TEST_F(SimulatedRunTest, ARunThatWasOverTakesNoMoreStepsThanItHad) {
   const RunConfig config = Config("allreduce", {"stop.target=0.01"});
   const fs::path output = folder_ / "kept";
@@ -182,7 +182,8 @@ TEST_F(SimulatedRunTest, AnAsynchronousRunEndsAtItsSamples) {
   EXPECT_GE(summary.epochs, 2);
   EXPECT_LE(summary.epochs, 2 + 3 * 22 / 400.0);
   ASSERT_TRUE(summary.staleness.has_value());
-  EXPECT_NEAR(summary.staleness->mean, 2, 0.3);  // each gradient meets one of both others
+  // Each gradient is overtaken by one of each other worker.
+  EXPECT_NEAR(summary.staleness->mean, 2, 0.3);
 }
 
 TEST_F(SimulatedRunTest, MoreServersThanParametersAreRefused) {
@@ -196,7 +197,7 @@ TEST_F(SimulatedRunTest, MoreServersThanParametersAreRefused) {
   }
 }
 
-// Its sums within a step have no cost; a worker alone has none.
+// The simulator has no cost for its all-reduces within a step; one worker has none.
 TEST_F(SimulatedRunTest, BatchNormOverAllWorkersIsRefused) {
   const fs::path model = folder_ / "normed.yaml";
   std::ofstream(model) << "name: normed\nsample: [1, 28, 28]\nlayers:\n"

@@ -38,14 +38,14 @@ SlurmJob By(const std::string& launcher, SlurmJob job = Job(4, 0, 2)) {
   return job;
 }
 
-// What became of a script that was run where every command is a stand-in.
+// The outcome of a script whose commands are all replaced by fakes.
 struct Played {
   int code = 0;
-  std::string calls;  // a line for each call of a launcher or scontrol
+  std::string calls;  // one line for each call of a launcher or scontrol
   std::string hosts;  // the list of ranks, on one line
 };
 
-// `launcher` is the shell code of srun and mpirun, after the note of their call; the nodes of the
+// `launcher` is the shell code of the fake srun and mpirun, which runs after their call is recorded; the nodes of the
 // job are n0, n1, ...
 Played Play(const SlurmJob& job, const std::string& launcher, const std::string& before = "") {
   const TempFolder folder;
@@ -189,7 +189,7 @@ TEST(SlurmScript, AStoppedRunGoesBackIntoTheQueue) {
 }
 
 TEST(SlurmScript, MpirunIsToldToStopAndWaitedFor) {
-  // The signal comes twice, as it may under Slurm.
+  // The signal may arrive twice under Slurm.
   const Played played = Play(By("mpirun"),
                              "stop() { [ $((++told)) = 2 ] && exit 75; kill -USR1 $PPID; }\n"
                              "told=0; trap stop USR1; kill -USR1 $PPID\n"
@@ -198,7 +198,7 @@ TEST(SlurmScript, MpirunIsToldToStopAndWaitedFor) {
   EXPECT_THAT(played.calls, EndsWith("\nscontrol requeue 7\n"));
 }
 
-// Whoever edits the numbers at the head of a script changes the run with them.
+// Changing the numbers at the head of a script changes the run.
 TEST(SlurmScript, ItsNumbersAreThoseOfTheRun) {
   EXPECT_THAT(SlurmScript(Job(4, 0, 2)),
               AllOf(HasSubstr("--workers \"$workers\""), Not(HasSubstr("strategy.servers"))));
@@ -249,7 +249,7 @@ TEST(SlurmScript, AsksForWhatTheSiteWants) {
               AllOf(HasSubstr("\n#SBATCH --account=phys-42\n#SBATCH --qos=long\n"
                               "#SBATCH --mem=64G\n#SBATCH --gres=gpu:a100:2,shard:1\n"),
                     HasSubstr("\n##SBATCH --partition=NAME\n")));
-  // What was not asked for is there to be written in.
+  // Options that were not given are in the script, to be filled in.
   EXPECT_THAT(SlurmScript(Job(4, 0, 2)),
               AllOf(HasSubstr("\n##SBATCH --account=NAME\n"), HasSubstr("\n# module load NAME\n"),
                     Not(HasSubstr("\n#SBATCH --account"))));
@@ -313,8 +313,8 @@ TEST(SlurmScript, ANameOfAJobHasNoOddCharacters) {
   EXPECT_EQ(SlurmJobName(""), "dtrain");
 }
 
-// The scripts of launch/slurm are what this code prints.  With DTRAIN_REGENERATE set they are
-// written anew, and the test fails where one was another before: it is to be read.
+// The scripts in launch/slurm are what this code prints.  With DTRAIN_REGENERATE set the test rewrites them, and fails
+// if one has changed: review it.
 struct Shipped {
   const char* file;
   const char* launcher;

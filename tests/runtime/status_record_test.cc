@@ -58,7 +58,7 @@ TEST(StatusRecord, KeepsTheLastWordAndStep) {
   EXPECT_EQ(read.message, std::string(499, 'x'));
 }
 
-// A rank that has ended well is none that was lost.
+// A rank that has ended well is not a lost one.
 TEST(StatusRecord, TellsAGoodEndFromNone) {
   const auto folder = FreshFolder();
   StatusRecord record(folder, 0);
@@ -105,7 +105,7 @@ TEST(StatusRecord, OfThisProcessUsesTheNamedFolder) {
   EXPECT_TRUE(StatusFolder().empty());
 }
 
-// As somebody may have made it on another machine, where the supervisor's own is not.
+// Another user may have created the folder on another machine, where the supervisor's own is missing.
 TEST(StatusRecord, AFolderThatOthersMayEnterIsNotWrittenInto) {
   const auto folder = FreshFolder();
   Spit(folder / "mine", "something");

@@ -1,4 +1,4 @@
-// What is measured before the first step.
+// Tests what is measured before the first step.
 #include "framework/train/step_profile.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 namespace dtrain {
 namespace {
 
-// Bytes that rank 0 of two sends while T(M) of LeNet-5's gradients is measured, by a ring: it has no step of
-// T(M), so that all forms are measured at the same sizes.
+// Returns the bytes that rank 0 of two sends while T(M) of LeNet-5's gradients is measured with a ring.  A ring's T(M)
+// has no step, so that all forms are measured at the same sizes.
 int64_t BytesToMeasure(const std::string& compress) {
   config::Document document = config::Document::FromText(
       "model: lenet5\ndata: digits\nbatch: 4\ncluster: {workers: 2}\nstrategy: {name: mgwfbp}\n"
@@ -34,7 +34,7 @@ int64_t BytesToMeasure(const std::string& compress) {
   return bytes;
 }
 
-// Sums are measured as the run will make them: with 16 bits a number, or with what is selected.
+// Sums are measured in the form that the run uses: with 16 bits a number, or with selected entries.
 TEST(StepProfile, SumsAreMeasuredInTheFormInWhichTheyAreSent) {
   const auto dense = static_cast<double>(BytesToMeasure("none"));
   for (const std::string cast : {"fp16", "bf16"}) {

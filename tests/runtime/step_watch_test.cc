@@ -57,7 +57,7 @@ TEST_F(StepWatchTest, NothingIsExpectedBetweenSteps) {
   EXPECT_EQ(Within(8), "") << "a step like those has 5 s";
 }
 
-// A run of one process on a line of numbers, with `happens` before each mini-batch.
+// Runs one process on a line of numbers and calls `happens` before each mini-batch.
 class FailingRun : public RunFixture {
  protected:
   void RunWith(const std::function<void(uint64_t epoch)>& happens) {
@@ -76,7 +76,7 @@ class FailingRun : public RunFixture {
 };
 
 TEST_F(FailingRun, EndsWithCode7AndSaysAfterWhichStep) {
-  // Another process begins this test anew; it takes this one's folder.
+  // Another process starts this test again and takes over its folder.
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   if (const char* const first = std::getenv("DTRAIN_HUNG_RUN")) {
     std::filesystem::remove_all(folder_);

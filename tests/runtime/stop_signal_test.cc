@@ -56,7 +56,7 @@ TEST(StopSignal, GivesTheFormerHandlersBack) {
 std::atomic<pid_t> handled_on;
 void NoteThread(int) { handled_on = ::gettid(); }
 
-// Whatever a thread has been doing with its stack.
+// Signals must do no harm, whatever a thread does with its stack.
 TEST(StopSignal, AreHandledOnAThreadOfTheirOwn) {
   const StopSignals signals;
   struct sigaction action = {};
@@ -71,7 +71,7 @@ TEST(StopSignal, AreHandledOnAThreadOfTheirOwn) {
   }
 }
 
-// Sends SIGUSR1 to the process, 50,000 times a second.
+// Sends SIGUSR1 to the process 50,000 times a second.
 void StartSignalTimer() {
   sigevent event = {};
   event.sigev_notify = SIGEV_SIGNAL;
@@ -87,15 +87,15 @@ struct Product {
   bool trans_a, trans_b;
 };
 
-// While oneDNN computes one of these with AVX-512, its stack pointer is in the heap for most of the
-// time.  (With AVX2 it is for some of them, where a handler's frame happens to do no harm.)
+// While oneDNN computes one of these products with AVX-512, its stack pointer is in the heap most of the time.  (With
+// AVX2 it is for some of them, where a handler's frame does no harm.)
 constexpr Product kProducts[] = {
     {32, 120, 400, true, false}, {64, 84, 120, false, false},  {64, 84, 120, false, true},
     {16, 64, 147, false, false}, {16, 64, 147, true, true},    {50, 64, 500, false, true},
     {50, 64, 500, true, false},  {64, 500, 800, true, false},  {3, 500, 800, true, true},
     {3, 500, 800, false, false}, {256, 256, 256, false, false}};
 
-// Whether a product of ones is right, as often as 200 million multiplications take.
+// Returns whether a product of ones is correct; repeats it for 200 million multiplications.
 bool IsRight(const Product& p) {
   const std::vector<float> a(p.m * p.k, 1), b(p.n * p.k, 1);
   for (int64_t i = 0; i < 200'000'000; i += p.m * p.n * p.k) {
@@ -112,13 +112,13 @@ bool IsRight(const Product& p) {
   return true;
 }
 
-// A handler's frame in the heap would spoil numbers, or end the process in free().
+// A handler's frame in the heap would overwrite numbers, or make free() abort the process.
 TEST(StopSignalDeathTest, DoNoHarmToProducts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // StopSignals starts a thread
   EXPECT_EXIT(
       {
         const StopSignals signals;
-        ApplyThreadBudget(1);  // the thread that a signal would come to
+        ApplyThreadBudget(1);  // the signal would reach this thread
         StartSignalTimer();
         int wrong = 0;
         for (const Product& product : kProducts) wrong += IsRight(product) ? 0 : 1;
@@ -140,7 +140,7 @@ TEST(StopSignalDeathTest, ASecondCtrlCLeavesAtOnce) {
       testing::ExitedWithCode(130), "");
 }
 
-// As timeout(1) sends it.
+// timeout(1) sends two signals.
 TEST(StopSignal, TwoInterruptsAtOnceAreOneRequest) {
   const StopSignals signals;
   SendStopSignal(SIGINT);

@@ -34,7 +34,7 @@ std::vector<std::string> Lines(const fs::path& path) {
   return lines;
 }
 
-// Waits for something another process does; the minute ends a test that has already failed.
+// Waits for something that another process does.  The minute ends a test that has already failed.
 template <class Condition>
 bool Eventually(Condition condition) {
   for (int i = 0; i < 3000 && !condition(); ++i) ::usleep(20'000);
@@ -61,7 +61,7 @@ class SupervisorTest : public testing::Test {
             .executable = kFakeRank};
   }
 
-  // Runs it here and keeps what it said.
+  // Runs the supervisor in this process and keeps its output.
   int Run(const SupervisorOptions& options) {
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
@@ -71,7 +71,7 @@ class SupervisorTest : public testing::Test {
     return code;
   }
 
-  // Runs it in a process and group of its own, to which signals can be sent, once all ranks run.
+  // Runs it in a process group of its own, so that the test can send signals, and returns when all ranks run.
   pid_t Start(const std::string& behaviour) { return Start(Options(behaviour)); }
   pid_t Start(const SupervisorOptions& options) {
     const pid_t child = Launch(options);
@@ -82,7 +82,7 @@ class SupervisorTest : public testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       ::setpgid(0, 0);
-      ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
+      ::signal(SIGHUP, SIG_DFL);  // needed if the tests run under nohup
       if (std::freopen((folder_ / "err").c_str(), "w", stderr) == nullptr) ::_exit(99);
       ::_exit(Supervise(options));
     }
@@ -108,7 +108,7 @@ class SupervisorTest : public testing::Test {
     }
   }
 
-  // What PATH has first.
+  // Puts this script first in PATH as mpirun.
   void UseMpirun(const std::string& script) {
     Spit(folder_ / "mpirun", script);
     fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
@@ -121,7 +121,7 @@ class SupervisorTest : public testing::Test {
   std::string out_, err_;
 };
 
-// An mpirun that starts its ranks, hears no signal, does not ask how they end and does not end itself.
+// This mpirun starts its ranks, ignores signals and the ranks' end, and never ends.
 constexpr char kHangingMpirun[] = R"(#!/bin/sh
 while [ "$1" != -n ]; do shift; done
 ranks=$2
@@ -173,7 +173,7 @@ TEST(MpirunCommand, TheEnvironmentIsOursAndWhatTheUserSaysStays) {
   if (said != nullptr) ::setenv(yield.c_str(), before.c_str(), 1);
 }
 
-// mpirun's daemons are to notice a link that is cut within a minute, not after the system's two hours.
+// mpirun's daemons must detect a cut link within a minute, not after the system's two hours.
 TEST(MpirunCommand, ItsConnectionsAreKeptAlive) {
   const auto command = MakeMpirunCommand(
       {.ranks = 2, .executable = "x", .arguments = {}, .status_folder = "/folder"});
@@ -182,7 +182,7 @@ TEST(MpirunCommand, ItsConnectionsAreKeptAlive) {
   }
 }
 
-// By TCP every rank would listen on every address; on several machines there is no other way.
+// With TCP every rank would listen on every address; several machines have no other way.
 TEST(MpirunCommand, OnOneMachineRanksTalkThroughSharedMemoryAlone) {
   const std::string choice = "OMPI_MCA_btl=self,vader";
   MpirunOptions options = {
@@ -247,7 +247,7 @@ TEST_F(SupervisorTest, RestartsAfterALossAndResumes) {
   EXPECT_THAT(Lines(folder_ / "starts"), testing::ElementsAre("fresh", "resumed"));
 }
 
-// It may have begun from another run's checkpoint, which --resume auto would not find.
+// The run may have started from another run's checkpoint, which --resume auto would not find.
 TEST_F(SupervisorTest, RestartsAsItWasStartedUntilThereIsACheckpoint) {
   SupervisorOptions options = Options("killed-once", /*restarts=*/1);
   options.newest_checkpoint = [] { return ""; };
@@ -261,7 +261,7 @@ TEST_F(SupervisorTest, GivesUpWhenTheRestartsAreUsed) {
   EXPECT_EQ(Lines(folder_ / "starts").size(), 2U);
 }
 
-// A terminal sends its signals to the whole group, of which mpirun is none.
+// A terminal sends its signals to the whole process group; mpirun is in another group.
 TEST_F(SupervisorTest, InterruptAndTerminateAskForACheckpoint) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     fs::remove(folder_ / "pids");
@@ -272,7 +272,7 @@ TEST_F(SupervisorTest, InterruptAndTerminateAskForACheckpoint) {
   }
 }
 
-// As where the disk is full of the folder in which they would write their records.
+// The disk is full where the ranks would write their records.
 TEST_F(SupervisorTest, AStopReachesRanksWithoutRecords) {
   const auto expect_a_checkpoint = [&] {
     fs::remove(folder_ / "pids");
@@ -288,7 +288,7 @@ TEST_F(SupervisorTest, AStopReachesRanksWithoutRecords) {
   expect_a_checkpoint();
 }
 
-// A filter on a socket holds for all processes that have it.
+// A filter on a socket applies to all processes that share it.
 TEST_F(SupervisorTest, SocketsOfOthersThatMpirunHasInheritedStayOpen) {
   const Door door("127.0.0.1", /*flags=*/0);
   EXPECT_EQ(Run(Options("train-briefly")), 0);
@@ -306,7 +306,7 @@ TEST_F(SupervisorTest, ASecondInterruptLeavesAtOnce) {
   ExpectRanksGone();
 }
 
-// timeout(1) signals the program, then its group.
+// timeout(1) signals the program, then its process group.
 TEST_F(SupervisorTest, ASignalThatComesTwiceAtOnceIsOneRequest) {
   const pid_t supervisor = Start("train");
   ::kill(supervisor, SIGTERM);
@@ -359,7 +359,7 @@ TEST_F(SupervisorTest, AStopEndsAStartThatHangs) {
   EXPECT_THAT(Slurp(folder_ / "err"), HasSubstr("stopped before any rank had begun"));
 }
 
-// A limit that mpirun would reach in the middle of the start.
+// mpirun would reach this limit in the middle of the start.
 TEST_F(SupervisorTest, OpenFilesAreAllowedAsFarAsTheHardLimitGoes) {
   const auto code_with = [&](rlim_t soft, rlim_t hard) {
     const pid_t child = ::fork();
@@ -423,8 +423,7 @@ TEST(MpirunCommand, AColonIsNoBeginOfAnotherProgram) {
   EXPECT_THAT(command.arguments, testing::Not(testing::Contains(":")));
 }
 
-// Of two ranks the first to start is stopped: with a record of its own, without one, and when it has
-// said its last word.
+// Of two ranks, the first to start is stopped: with a record of its own, without one, and after its final record.
 TEST_F(SupervisorTest, AStoppedRankEndsTheRunAndIsNamed) {
   for (const std::string behaviour : {"train", "silent", "on-its-way-out"}) {
     fs::remove(folder_ / "pids");
@@ -440,7 +439,7 @@ TEST_F(SupervisorTest, AStoppedRankEndsTheRunAndIsNamed) {
   }
 }
 
-// What a supervisor was not looking at does not count.
+// Time in which the supervisor itself did not run does not count.
 TEST_F(SupervisorTest, ARankThatGoesOnInTimeIsNotLost) {
   SupervisorOptions options = Options("train-briefly");
   options.stall_seconds = 20;
@@ -474,7 +473,7 @@ TEST_F(SupervisorTest, NothingStaysInTheFoldersForTemporaryFiles) {
   EXPECT_EQ(Run(Options("killed")), 137);
   EXPECT_EQ(count(folder_ / "tmp", ""), 0);
   EXPECT_EQ(count("/dev/shm", ours), 0);
-  // What one leaves that is killed, the next one removes.
+  // The next supervisor removes what a killed one left.
   fs::remove(folder_ / "pids");
   const pid_t supervisor = Start("deaf");
   ::kill(supervisor, SIGKILL);

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int kStepsOfEpoch = 7;  // 400 samples in batches of 64, the last one of 16
+constexpr int kStepsOfEpoch = 7;  // 400 samples in batches of 64, the last one has 16
 
 class TrainTest : public RunFixture {
  protected:
@@ -75,7 +75,7 @@ TEST_F(TrainTest, LeavesACompleteRunFolder) {
 TEST_F(TrainTest, TheLossFalls) {
   Run(Config("run", 1, {"epochs=12"}));
   const std::vector<double> losses = Losses("run");
-  EXPECT_NEAR(losses.front(), 2.3026, 0.1);  // ln(10): ten classes, nothing learnt
+  EXPECT_NEAR(losses.front(), 2.3026, 0.1);  // ln(10): ten classes, untrained
   EXPECT_LT(losses.back(), 0.5 * losses.front());
 }
 
@@ -97,7 +97,7 @@ TEST_F(TrainTest, RunsRepeatToTheBitWithAnyFusionBytes) {
   EXPECT_NE(Run(Config("e", 3, {"seed=2"})).summary.weights_sha256, first);
 }
 
-// Its plan goes by times, so it differs from run to run: a resumed run has the one it began with.
+// The plan is made from measured times, so it differs from run to run: a resumed run keeps its first one.
 TEST_F(TrainTest, AScheduleByTimesIsMeasuredOnceAndChangesNoBit) {
   const std::string expected = Run(Config("fixed", 2)).summary.weights_sha256;
   const TrainResult whole = Run(Config("whole", 2, {"strategy.name=mgwfbp"}));
@@ -110,14 +110,14 @@ TEST_F(TrainTest, AScheduleByTimesIsMeasuredOnceAndChangesNoBit) {
       Run(Config("part", 2, {"strategy.name=mgwfbp"}), {.resume = "auto", .weights = ""});
   EXPECT_EQ(rest.summary.weights_sha256, expected);
   EXPECT_EQ(ReadFile(folder_ / "part/plan.json"), plan);
-  // For another rule or number of workers it is measured again.
+  // It is measured again for another schedule or number of workers.
   EXPECT_THAT(ReadFile(folder_ / "part/plan.json"), HasSubstr("mgwfbp, 2 workers, ordered"));
   Run(Config("published", 2,
              {"strategy={name: mgwfbp, rule: published}", "max_steps=2",
               "plan=" + (folder_ / "part/plan.json").string()}));
   EXPECT_THAT(ReadFile(folder_ / "published/plan.json"),
               HasSubstr("mgwfbp by rule published, 2 workers, ordered"));
-  // What is given is obeyed, also one bucket for all.
+  // A given plan is used, even one bucket for all layers.
   const std::string given = folder_ / "plan.json";
   ExecutionPlan one = PlanFromJson(plan, "plan.json");
   one.buckets = {{0, one.buckets.back().end}};
@@ -171,7 +171,7 @@ TEST_F(TrainTest, ACheckpointOfAnotherModelIsNamed) {
                     HasSubstr("'conv1.bias' is [6] there and [20] here")));
 }
 
-// The test at the end is that of the weights which the validation split found best, on every rank.
+// The test at the end uses the weights that were best on the validation split, on every rank.
 TEST_F(TrainTest, TheBestWeightsAreKeptAndTested) {
   for (const std::string strategy : {"allreduce", "ps_ssp"}) {
     const std::vector<std::string> settings = {"checkpoint.keep_best=true", "data.validation=0.2",
@@ -179,7 +179,7 @@ TEST_F(TrainTest, TheBestWeightsAreKeptAndTested) {
                                                "strategy.name=" + strategy};
     const TrainResult result = Run(Config(strategy, 2, settings));
     ASSERT_TRUE(result.summary.best && result.summary.test);
-    // Of the last weights nothing is said.
+    // The last weights are not tested.
     EXPECT_EQ(result.summary.test->step.value_or(*result.summary.step), result.summary.best->step);
     std::optional<double> best;
     int64_t step = 0;
@@ -192,7 +192,7 @@ TEST_F(TrainTest, TheBestWeightsAreKeptAndTested) {
     const RunConfig config = Config(strategy, 1, settings);
     const fs::path file = FindWeights(folder_ / strategy);
     EXPECT_EQ(file.filename(), "best.h5");
-    // Evaluated by one rank, it says the same.
+    // Evaluated on one rank, the result is the same.
     const auto data = LoadData(config);
     const Graph graph = ReadModel(config, data->fields());
     const Checkpoint kept = LoadWeights(file, ModelLayoutOf(graph));
@@ -212,7 +212,7 @@ TEST_F(TrainTest, KeepingTheBestNeedsAValidationSplit) {
               AllOf(HasSubstr("checkpoint.keep_best=true"), HasSubstr("data.validation: 0.1")));
 }
 
-// From the weights of another run, with another head, and some layers as they were.
+// Starts from the weights of another run, with another head and some frozen layers.
 TEST_F(TrainTest, FrozenLayersStayWhateverTheStrategy) {
   Run(Config("before", 1, {"max_steps=3"}));
   const auto stored = [&](const std::string& run, const std::string& name) {
@@ -248,7 +248,7 @@ TEST_F(TrainTest, APatternThatIsNoLayerIsAError) {
               HasSubstr("every layer is frozen"));
 }
 
-// What Adam needs beside the weights: two vectors, and the number of steps that it has taken.
+// Adam's state beside the weights is two vectors and the number of its steps.
 TEST_F(TrainTest, AnAdamRunResumesToTheSameBits) {
   const std::string adam = "solver={name: adam, lr: 0.002}";
   const TrainResult whole = Run(Config("whole", 2, {adam}));
@@ -262,7 +262,7 @@ TEST_F(TrainTest, AnAdamRunResumesToTheSameBits) {
   EXPECT_EQ(server.summary.weights_sha256, one.summary.weights_sha256);
 }
 
-// Solvers' vectors are what they are saved by; RMSprop has a second one with momentum.
+// The names of a solver's vectors identify them in a checkpoint; RMSprop with momentum has a second one.
 TEST_F(TrainTest, EverySolverResumesToTheSameBits) {
   std::vector<std::string> solvers = {"{name: rmsprop, lr: 0.001, momentum: 0.5}"};
   for (const std::string& name : SolverRegistry::Names()) {
@@ -296,7 +296,7 @@ TEST_F(TrainTest, MicroBatchesTrainWithAPacedAsynchronousServer) {
   EXPECT_GT(*result.summary.test->accuracy, 0.3);
 }
 
-// However a batch is divided, its statistics are those of the whole.
+// However a batch is divided, its statistics are those of the whole batch.
 TEST_F(TrainTest, SyncBatchNormTrainsAsOneWorkerDoes) {
   std::ofstream(folder_ / "normed.yaml") << R"(
 name: normed
@@ -346,7 +346,7 @@ TEST_F(TrainTest, AFinishedRunResumesToNothing) {
   const Summary done = Run(Config("run", 1, {"epochs=2"})).summary;
   const TrainRequest resume{.resume = "auto", .weights = ""};
   EXPECT_TRUE(Run(Config("run", 1, {"epochs=1"}), resume).finished_before);
-  // As one that was killed before it could write its summary.
+  // Makes the run one that was killed before it could write its summary.
   fs::remove(folder_ / "run/summary.json");
   const TrainResult again = Run(Config("run", 1, {"epochs=1"}), resume);
   EXPECT_FALSE(again.finished_before);
@@ -399,7 +399,7 @@ TEST_F(TrainTest, AStopSignalEndsAllRanksAtOneStepReadyToResume) {
   TrainResult stopped;
   {
     const StopSignals signals;
-    SendStopSignal(SIGUSR1);  // there from the start: ends the first step
+    SendStopSignal(SIGUSR1);  // pending from the start: ends the run after the first step
     stopped = Run(Config("run", 2));
   }
   EXPECT_EQ(stopped.code, ExitCode::kStopped);
@@ -411,7 +411,7 @@ TEST_F(TrainTest, AStopSignalEndsAllRanksAtOneStepReadyToResume) {
   EXPECT_EQ(rest.summary.weights_sha256, whole);
 }
 
-// All ranks end together, the lowest one says why, and there is no run so far.
+// All ranks end together, the lowest one prints the reason, and there is no run to resume yet.
 TEST_F(TrainTest, AStopSignalWhileDataAreLoadedEndsTheRun) {
   const std::vector<float> values(64);
   Hdf5Builder file(0);

@@ -1,5 +1,5 @@
-// What training passes find of an epoch's samples, and what a checkpoint carries so that the files of a
-// resumed run go on.
+// Tests the metrics of an epoch's training passes, and the counts in a checkpoint with which the files of a resumed run
+// continue.
 #include "framework/results/trained_epoch.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(EpochCounter, AnEpochThatEndsAtABoundaryEndsThereForAll) {
   rule.evaluate_every_epochs = 1;
   EpochCounter counter(false, 2);
   counter.BoundaryAt(0);
-  for (int step = 0; step < 11; ++step) counter.Add(rule, 99, Found(32));  // a fast one
+  for (int step = 0; step < 11; ++step) counter.Add(rule, 99, Found(32));  // one fast worker
   TrainedEpoch trained = counter.Take();
   EXPECT_EQ(trained.epoch, 0);
   EXPECT_EQ(trained.samples, 11 * 32);
@@ -137,8 +137,8 @@ class TrainedEpochTest : public RunFixture {
   }
 };
 
-// At a rate that changes no weight the training passes find what an evaluation finds, and any number of
-// workers the same.
+// At a learning rate that changes no weight the training passes find what an evaluation finds, with any number of
+// workers.
 TEST_F(TrainedEpochTest, TheWorkersFindWhatThereIs) {
   std::optional<double> accuracy;
   for (const char* workers : {"1", "2", "3"}) {
@@ -177,7 +177,7 @@ TEST_F(TrainedEpochTest, ASimulationFindsTheSame) {
   }
 }
 
-// The epoch that it was stopped in is whole in the end.
+// The epoch in which the run was stopped is complete in the end.
 TEST_F(TrainedEpochTest, AResumedRunKnowsTheEpochThatItGoesOnIn) {
   for (const char* strategy : {"allreduce", "ps_asp"}) {
     SCOPED_TRACE(strategy);
@@ -214,7 +214,7 @@ TEST_F(TrainedEpochTest, ASimulationThatIsResumedAsWell) {
   EXPECT_NEAR(*rest.train_mean_loss, *whole.train_mean_loss, 0.5) << "of the whole second epoch";
 }
 
-// A checkpoint of an older program carries nothing: seconds and the time of training go on by metrics.jsonl.
+// An older program's checkpoint has no such counts: seconds and training time continue from metrics.jsonl.
 TEST_F(TrainedEpochTest, ACheckpointWithoutItIsResumed) {
   Run(Config("run", {"max_steps=7"}));
   EXPECT_THAT(ReadStoredInfo(FindCheckpoint(folder_ / "run")).so_far, HasSubstr("\"seconds\":"));

@@ -1,4 +1,4 @@
-// What the trainer is made of: what is due at a boundary, where a run stands, where its time went.
+// Tests the parts of the trainer: what is due at a boundary, the position of a run, where its time is spent.
 
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST(Cadence, CheckpointsFollowEpochsStepsAndStops) {
   EXPECT_FALSE(CheckpointDue(config, stop, 3 * 8));
 }
 
-// 20 samples in batches of 8: 3 steps an epoch, the last of 4 samples.
+// 20 samples in batches of 8: 3 steps an epoch, the last with 4 samples.
 BoundarySchedule TwoEpochs() { return {.epoch_samples = 20, .batch = 8, .last_samples = 40}; }
 
 TEST(RunPosition, FollowsTheStepsOfAllWorkers) {
@@ -91,7 +91,7 @@ TEST(RunPosition, HearsOfAsynchronousSteps) {
   EXPECT_DOUBLE_EQ(position.EpochsBeforeLastBatch(), 16 / 20.0);
 }
 
-// Ten words of 4 sentences, of which this share has 3 of one.
+// The batch has ten words in 4 sentences; this share has 3 words of one sentence.
 TEST(StepReport, CountsSamplesAndTermsAndHasTheMeanLossOfTheTerms) {
   Batch batch;
   batch.samples = 1;
@@ -105,7 +105,7 @@ TEST(StepReport, CountsSamplesAndTermsAndHasTheMeanLossOfTheTerms) {
   EXPECT_EQ(report.global_samples, 4);
   EXPECT_EQ(report.terms, 3);
   EXPECT_EQ(report.global_terms, 10);
-  EXPECT_DOUBLE_EQ(report.loss_sum, 3);  // divided by 4 samples, as 7.5 by 10 words
+  EXPECT_DOUBLE_EQ(report.loss_sum, 3);  // divided by 4 samples, as 7.5 is by 10 words
   batch.terms = 1;
   batch.global_terms = 4;
   EXPECT_EQ(ReportOf(result, batch).loss_sum, 7.5);
@@ -151,7 +151,7 @@ TEST(TrainingClock, StandsAtBoundariesAndGoesOnFromBeforeAResume) {
   EXPECT_DOUBLE_EQ(clock.At(at(121)), 11);
 }
 
-// Where the clock is too coarse to see a step there is no rate.
+// A clock too coarse to measure a step gives no rate.
 TEST(RunAccounts, ARateNeedsTime) {
   RunAccounts accounts;
   Summary summary;

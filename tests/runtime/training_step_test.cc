@@ -1,4 +1,4 @@
-// The step between net and exchange.
+// Tests the step between net and exchange.
 #include "framework/train/training_step.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-// The exchange is given ranges that hold their gradients, whenever the device writes them.
+// The exchange gets a range only when its gradients are written, at whatever time the device does it.
 TEST(TrainingStep, WaitsForTheDeviceBeforeItAnnouncesAGradient) {
   constexpr int64_t kSamples = 4;
   config::Document document = config::Document::FromText(
@@ -35,7 +35,7 @@ TEST(TrainingStep, WaitsForTheDeviceBeforeItAnnouncesAGradient) {
   Turn turn = exchange->Begin(kSamples);
   ForwardBackward(net, *exchange, std::move(turn.weights), batch, nullptr, 1);
   EXPECT_GT(queue->recorded, 1);
-  // Behind the backward pass the ends of the loss's and of the gradients' copies are recorded.
+  // After the backward pass, the ends of the copies of the loss and of the gradients are recorded.
   EXPECT_EQ(queue->backlog, queue->recorded - 2)
       << "the device has all of the backward pass before anybody waits";
   exchange->End({.samples = kSamples});

@@ -65,8 +65,8 @@ TEST_F(TranslationTest, LearnsAndSaysHowWell) {
   EXPECT_EQ(evaluations[25]["bleu"], *result.summary.test->bleu);
 }
 
-// Dropout aside, workers see the same samples, the same lengths and the same divisor; each rank's
-// sum of gradients is rounded differently.
+// Without dropout, workers have the same samples, lengths and divisor; each rank's sum of gradients is rounded
+// differently.
 TEST_F(TranslationTest, ThreeWorkersFollowTheLossesOfOne) {
   const TrainResult one = Run(Config("one", 1)), three = Run(Config("three", 3));
   const auto alone = Lines("one", "step"), together = Lines("three", "step");
@@ -108,7 +108,7 @@ TEST_F(TranslationTest, EvaluationDoesNotDependOnTheNumberOfRanks) {
   EXPECT_EQ(bleu[2], bleu[0]);
 }
 
-// `data.limit` makes the splits shorter for everything that is measured.
+// `data.limit` shortens the splits for everything that is measured.
 TEST_F(TranslationTest, BleuIsOfTheSentencesThatALimitLeaves) {
   const RunConfig config = Config("run", 1, {"batch=8", "data.limit=10"});
   const auto dataset = LoadData(config);
@@ -149,8 +149,8 @@ TEST_F(TranslationTest, AResumedRunGoesOnToTheBit) {
   EXPECT_EQ(Run(Config("part", 2, {"epochs=3"}), request).summary.weights_sha256, whole);
 }
 
-// One worker's asynchronous steps are the same in wall and virtual time.  Rank 0 logs each, the
-// last one perhaps not; the simulation reports their mean.
+// One worker's asynchronous steps are equal in a real and a simulated run.  Rank 0 logs each step, except perhaps the
+// last; the simulation reports their mean.
 TEST_F(TranslationTest, AsynchronousAndSimulatedRunsReportALossPerWord) {
   const auto ssp = [](const std::string& steps) {
     return std::vector<std::string>{"strategy={name: ps_ssp, placement: colocated}",
@@ -167,14 +167,15 @@ TEST_F(TranslationTest, AsynchronousAndSimulatedRunsReportALossPerWord) {
   const Summary simulated = SimulatedRun(alone, std::nullopt, true).Run();
   EXPECT_NEAR(*simulated.train_loss, sum / 3, 1e-12);
   EXPECT_EQ(simulated.test->loss, real.test->loss);
-  // A sentence has 4.5 words with its end: a loss per sentence would be 4.5 times as large.
+  // A sentence has 4.5 words including its end: a loss per sentence would be 4.5 times as large.
   const RunConfig three = Config("three", 3, ssp("3"));
   const Summary of_three = SimulatedRun(three, std::nullopt, true).Run();
   EXPECT_NEAR(*of_three.train_loss, std::log(12), 0.15);
   EXPECT_NEAR(of_three.test->loss, real.test->loss, 0.05);
 }
 
-// The validation split while it goes on, the test split with BLEU at the end; best by validation.
+// The run evaluates on the validation split during training, and on the test split, with BLEU, at its end; the best
+// weights are those of the validation split.
 TEST_F(TranslationTest, ASimulatedRunIsJudgedAsARealOne) {
   const std::vector<std::string> long_enough = {"epochs=6"};
   const Summary real = Run(Config("real", 1, long_enough)).summary;

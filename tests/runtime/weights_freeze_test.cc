@@ -1,5 +1,5 @@
-// Whole runs with frozen layers: under every strategy and compressor, real and simulated, and resumed, what is frozen
-// ends as it began, to the bit, and the rest learns.
+// Whole runs with frozen layers, with every strategy and compressor, real, simulated and resumed: frozen parameters end
+// as they began, to the bit, and the others learn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// What lies below all that learns is frozen, and a norm above a convolution that learns.
+// All layers below the first trained one are frozen, and a norm above a trained convolution.
 constexpr char kFrozenModel[] = R"(
 name: frozen
 layers:
@@ -50,7 +50,7 @@ class FrozenRunTest : public ResumeFixture {
     std::ofstream(folder_ / "model.yaml") << kFrozenModel;
   }
 
-  // Three workers, so that their shares of a mean are no powers of two.
+  // Three workers, so that their shares of a mean are not powers of two.
   RunConfig Of(const std::string& output, const Keys& more) const {
     Keys keys = {
         "cluster.workers=3", "cluster.slowdown=[1, 1.5, 2]", "data.train_samples=96",  "batch=24",
@@ -63,7 +63,7 @@ class FrozenRunTest : public ResumeFixture {
     keys.insert(keys.end(), more.begin(), more.end());
     return keys;
   }
-  // A run without frozen layers, whose statistics are of its images.
+  // A run without frozen layers, so that its statistics are those of its images.
   void RunBefore() const { Run(Of("before", {"cluster={workers: 1}", "solver.weight_decay=0"})); }
 
   using Tensors = std::map<std::string, std::vector<float>>;
@@ -78,12 +78,12 @@ class FrozenRunTest : public ResumeFixture {
     add(layout.state, state);
     return found;
   }
-  // Of a run's newest checkpoint, or of a file.
+  // Returns the tensors of a run's newest checkpoint, or of a file.
   Tensors Stored(const std::string& run) const {
     const StoredWeights stored = ReadStoredWeights(FindCheckpoint((folder_ / run).string()));
     return TensorsOf(stored.layout, stored.weights.data(), stored.state.data());
   }
-  // What a run begins with that has no other weights.
+  // Returns the initial tensors of a run without given weights.
   static Tensors Drawn(const RunConfig& config) {
     const Graph graph = ReadModel(config);
     std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
@@ -107,7 +107,7 @@ class FrozenRunTest : public ResumeFixture {
     ExpectFrozen(Stored(run), Stored(before));
   }
 
-  // In a real run from weights, and in a simulated one, which draws its own.
+  // Checks a real run that starts from weights, and a simulated one that draws its own.
   void ExpectFrozenIn(const Keys& keys) const {
     SCOPED_TRACE(testing::PrintToString(keys));
     EXPECT_EQ(Run(Of("real", Tuned(keys))).code, ExitCode::kDone);
@@ -150,7 +150,7 @@ TEST_P(EveryStrategy, KeepsWhatIsFrozen) {
 
 TEST_P(EveryStrategy, KeepsWhatIsFrozenWithEveryCompressor) {
   const std::unique_ptr<Strategy> strategy = Made();
-  if (strategy->PlansByTime()) return;  // as its schedule, which is another one's
+  if (strategy->PlansByTime()) return;  // its schedule is another strategy's
   RunBefore();
   for (const std::string& compressor : CompressorsOf(*strategy)) {
     Keys keys = {"strategy.name=" + GetParam(), "compress.name=" + compressor};
@@ -164,7 +164,7 @@ TEST_P(EveryStrategy, KeepsWhatIsFrozenWithEveryCompressor) {
 
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, testing::ValuesIn(StrategyRegistry::Names()));
 
-// Groups that blend their models, and a node of several workers.
+// Groups that blend their models, and a node with several workers.
 TEST_F(FrozenRunTest, MeansOfModelsKeepWhatIsFrozen) {
   RunBefore();
   const std::string averaging =
@@ -181,7 +181,7 @@ TEST_F(FrozenRunTest, TheBestWeightsHaveWhatIsFrozen) {
   ExpectFrozen("run/checkpoints/best.h5");
 }
 
-// The head alone, from a model whose head was another one.
+// Only the head is trained, from a model with another head.
 TEST_F(FrozenRunTest, AnExceptedHeadLearnsOnFrozenLayers) {
   RunBefore();
   Run(Of("run", {"weights.from=" + (folder_ / "before").string(), "weights.except=[fc]",
@@ -192,7 +192,7 @@ TEST_F(FrozenRunTest, AnExceptedHeadLearnsOnFrozenLayers) {
   }
 }
 
-// Nobody asks the other workers, so that workers need not step together.
+// No worker needs the statistics of the others, so that workers need not step together.
 TEST_F(FrozenRunTest, FrozenSyncNormsTrainAsynchronously) {
   std::string text = kFrozenModel;
   for (const std::string norm : {"bn1", "bn2"}) {
@@ -206,7 +206,7 @@ TEST_F(FrozenRunTest, FrozenSyncNormsTrainAsynchronously) {
   EXPECT_THAT(MessageOf([&] { Run(Of("other", {asp})); }), HasSubstr("'sync: true'"));
 }
 
-// Which is no freezing: only its parameters stay.
+// A rate of 0 is not freezing: only the parameters stay.
 TEST_F(FrozenRunTest, ARateOfZeroIsToldWithoutTheStatistics) {
   const auto told = [&](const Keys& keys) { return FrozenText(ReadModel(Of("run", keys))); };
   EXPECT_EQ(told({}), "");
@@ -262,8 +262,8 @@ TEST_F(FrozenRunTest, AReplayKeepsWhatIsFrozen) {
   EXPECT_EQ(ReplayRecord(config, ReadRecord(folder_ / "run/record.bin")), summary.weights_sha256);
 }
 
-// Layers are frozen at a resume, when each worker has statistics, and each replica a model, of its own: they all take
-// what the checkpoint has, and neither momentum nor what is kept back moves it.
+// Layers are frozen at a resume, when each worker has its own statistics and each replica its own model: all take those
+// of the checkpoint, and neither momentum nor a residual changes them.
 TEST_F(FrozenRunTest, AResumeThatFreezesKeepsWhatTheCheckpointHas) {
   for (const Keys& keys :
        {Keys{"strategy={name: allreduce}"}, Keys{"strategy={name: allreduce}", "compress=dgc"},

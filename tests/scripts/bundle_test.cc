@@ -1,5 +1,5 @@
-// tools/bundle.sh: the archive can be made, and what is in it runs from another folder, without this
-// machine's Open MPI.  tests/bundle.sh has the rest, in a machine without any package.
+// Tests tools/bundle.sh: it makes the archive, and its program runs from another folder, without
+// this machine's Open MPI. tests/bundle.sh tests the rest in a machine without any package.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ using ::testing::Not;
 
 class Bundle : public ::testing::Test {
  protected:
-  // Its exit code; what it says is in `said`.
+  // Returns the command's exit code; its output is then in said_.
   int Run(const std::string& command) {
     const std::string file = folder_ / "said";
     const int status = std::system(

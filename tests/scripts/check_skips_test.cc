@@ -1,5 +1,5 @@
-// tests/check_skips.sh on planted logs: skips are counted by reason, one that is not on the list or
-// whose condition does not hold is a failure.
+// Tests tests/check_skips.sh on made-up logs: skips are counted by reason; a reason that is not on
+// the list, or whose condition does not hold, is a failure.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A test's part of LastTest.log.
+// Returns a test's part of LastTest.log.
 std::string Block(const std::string& name, const std::string& output) {
   return "1/3 Testing: " + name + "\n1/3 Test: " + name + "\nCommand: \"x_tests\"\nOutput:\n" +
          "----------\n[ RUN      ] A.B\n" + output +
@@ -107,7 +107,7 @@ TEST_F(CheckSkips, ASkipWithoutAReasonFails) {
   EXPECT_THAT(verdict.said, HasSubstr("no reason given  <- not in"));
 }
 
-// As in a run of many tests under one name, which CTest says has passed.
+// One CTest name may run many tests; CTest then reports it as passed.
 TEST_F(CheckSkips, ASkipAmongOthersIsSeen) {
   const Verdict verdict = Check(Block("mpi.np2",
                                       "a_test.cc:9: Skipped\nnot today\n"
@@ -127,14 +127,14 @@ TEST_F(CheckSkips, AMissingLogFails) {
   EXPECT_EQ(Check("", (folder_ / "missing/LastTest.log").string()).code, 2);
 }
 
-// What GoogleTest really writes is what the script reads: the test starts itself once more, to be
-// skipped.
+// The script must understand GoogleTest's real output: the test runs its own program once more, in
+// which it skips itself.
 TEST_F(CheckSkips, ReadsWhatGoogleTestWrites) {
   constexpr char kSkipped[] = "DTRAIN_TEST_IS_SKIPPED";
   if (std::getenv(kSkipped) != nullptr) GTEST_SKIP() << "by this test alone";
   const ScopedVariable skipped(kSkipped, "1");
   const std::string output = folder_ / "output";
-  // Whatever part of the tests this process runs.
+  // The child must not run only its shard of the tests.
   const std::string self = "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX " +
                            std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string filter = " --gtest_filter=CheckSkips.ReadsWhatGoogleTestWrites >";

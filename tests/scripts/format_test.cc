@@ -1,4 +1,4 @@
-// The sources are as clang-format leaves them, with the file .clang-format at the root.
+// All sources are formatted as clang-format does with the .clang-format file at the root.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-// Others break lines elsewhere.
+// Other versions break lines differently.
 bool IsVersion14(const std::string& version) {
   return version.find("version 14.") != std::string::npos;
 }

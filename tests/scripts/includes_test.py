@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tests/includes.py finds the faults that unity builds have hidden before, and others of their kinds."""
+"""Tests that tests/includes.py finds missing includes that unity builds hide."""
 import os
 import sys
 import unittest

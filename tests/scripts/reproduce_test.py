@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/reproduce takes from runs, with a program in the place of dtrain that only writes what is read."""
+"""Tests what tools/reproduce reads from runs, with a stand-in for dtrain that only writes these files."""
 
 import contextlib
 import importlib.machinery
@@ -15,9 +15,9 @@ import unittest
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "reproduce"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(FOLDER))
-import runs  # noqa: E402  (the folder is no package)
+import runs  # noqa: E402  (the folder is not a package)
 
-# Counts its calls in calls.txt.  The first call with `stop=1` ends without a summary, as an interrupted one.
+# Counts its calls in calls.txt.  The first call with `stop=1` ends without a summary, as an interrupted run does.
 PROGRAM = """#!/usr/bin/env python3
 import json, pathlib, sys
 words = sys.argv[1:]
@@ -35,7 +35,8 @@ sys.exit(code)
 """
 
 
-# Any of the commands that the scripts of GSSP and InHAD call. A strategy's speed follows from its name and the slowdown.
+# Stands in for every command that the scripts of GSSP and InHAD call.  A strategy's speed depends on its name and the
+# slowdown.
 ANY = """#!/usr/bin/env python3
 import json, pathlib, sys
 words = sys.argv[1:]
@@ -125,7 +126,7 @@ class Simulate(unittest.TestCase):
 
 
 class Parts(unittest.TestCase):
-    """Whole parts of the scripts, from the calls to the printed table."""
+    """Runs whole parts of the scripts, from the calls to the printed table."""
 
     def lines_of(self, script, part):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -143,7 +144,7 @@ class Parts(unittest.TestCase):
         return line
 
     def test_gssp_over_mpi(self):
-        # Twice SSP's samples a second, half its time to 98 %.
+        # GSSP has twice SSP's samples per second and half its time to 98 %.
         line = self.line_of("gssp", "mpi", "1,2,3,4").split()
         self.assertEqual(line[1:4], ["2.00", "2.00", "+0.0"])
         self.assertEqual(line[5:11], ["1.0", "0.5", "2.00", "2.00", ">=", "1.70"])
@@ -151,7 +152,7 @@ class Parts(unittest.TestCase):
     def test_gssp_throughput(self):
         line = self.line_of("gssp", "throughput", "1,2,3,4")
         self.assertEqual(line.split()[1:5], ["2.08", "2.00", "-3.8", "%"])
-        self.assertTrue(line.endswith("2.00  -12.7 %  OUTSIDE"))  # over BSP: 2.29
+        self.assertTrue(line.endswith("2.00  -12.7 %  OUTSIDE"))  # relative to BSP; the paper has 2.29
 
     def test_gdtopk(self):
         self.assertIn("1.00", self.line_of("gssp", "gdtopk", "GSSP, gdtopk speed_gap"))
@@ -166,7 +167,7 @@ class Parts(unittest.TestCase):
     def test_inhad(self):
         self.assertEqual(self.line_of("inhad", "free", "8 x 4, n = 1").split()[-3:], ["2", "<=", "3"])
         accuracy = self.line_of("inhad", "accuracy", "InHAD")
-        self.assertEqual(accuracy.count("OUTSIDE"), 2)  # 98, of 98.5 and 98.4
+        self.assertEqual(accuracy.count("OUTSIDE"), 2)  # 98 % against 98.5 and 98.4
         self.assertEqual(self.line_of("inhad", "horovod", "all-reduce, ring").split()[-2:], ["100", "1.0"])
         self.assertIn("left out", self.lines_of("inhad", "link")[-1])
 
@@ -204,14 +205,14 @@ class Authors(unittest.TestCase):
 
 class Histograms(unittest.TestCase):
     def test_shares_are_of_all_entries_and_those_of_a_normal_distribution_too(self):
-        # 4 entries below 2^-126, and 1, 1.5, 2.5, -3: squares 18.5.
+        # The entries are 4 values below 2^-126, and 1, 1.5, 2.5 and -3; their sum of squares is 18.5.
         record = {"begin": 8, "end": 16,
                   "from": {"squares": 18.5, "zeros": 4, "exponent": 0, "negative": [0, 1], "positive": [2, 1]}}
         up, down, normal_up, normal_down = load("topk").histogram_curves(record, "from")
         self.assertEqual(up, [(0, 25), (1, 12.5)])
         self.assertEqual(down, [(0, 0), (1, -12.5)])
         self.assertEqual([(x, -y) for x, y in normal_up], normal_down)
-        # P(1 <= |x| < 4) for a deviation of sqrt(18.5 / 8) = 1.5207: by tables of the normal distribution.
+        # This is P(1 <= |x| < 4) for a deviation of sqrt(18.5 / 8) = 1.5207, from tables of the normal distribution.
         self.assertAlmostEqual(sum(y for _, y in normal_up), 50 * (0.99147 - 0.48917), places=2)
 
 

@@ -1,4 +1,4 @@
-// Every shell script of the tree, as shellcheck sees it.
+// Runs shellcheck on every shell script of the tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 using ::testing::IsSupersetOf;
 
-// By their first line, whatever their names; those that a shell sources say so there.
+// Returns the scripts that a first line marks as such, whatever their names; sourced files have a
+// shellcheck directive there.
 std::vector<std::string> ShellScripts() {
   std::vector<std::string> scripts;
   for (const tidy::SourceFile& file : tidy::LoadSourceTree(DTRAIN_SOURCE_DIR)) {
@@ -26,7 +27,7 @@ std::vector<std::string> ShellScripts() {
   return scripts;
 }
 
-// True when shellcheck has nothing to say, of sourced files as well; it is there, or nothing is true.
+// True if shellcheck is installed and reports nothing for these files and those that they source.
 bool Accepts(const std::string& paths) {
   return std::system(("cd " DTRAIN_SOURCE_DIR " && shellcheck -x " + paths + " >&2").c_str()) == 0;
 }

@@ -119,8 +119,7 @@ TEST(CollectiveCost, TrafficIsThePlans) {
   const Collective::Traffic small = cost.TrafficOf(1, 100);
   EXPECT_EQ(small.bytes_sent, 3 * 400);
   EXPECT_EQ(small.messages, 3);
-  // The rank is the root of one tree, in which it has one child, and a leaf of the other; the second rank is that
-  // child.
+  // Rank 0 is the root of one tree, in which it has one child, and a leaf of the other; rank 2 is below it.
   const CollectiveCost trees = Cost("double_trees", 4);
   EXPECT_EQ(trees.TrafficOf(0, 40'000).bytes_sent, 2 * 80'000);
   EXPECT_EQ(trees.TrafficOf(2, 40'000).bytes_sent, 4 * 80'000);

@@ -71,7 +71,7 @@ TEST(ComputeModel, ALayerAtTheInputWithoutParametersEndsTheStep) {
   EXPECT_EQ(timing.end, 21 * kMs);
 }
 
-// Gradient c is ready after 18 ms and a after 30 ms, later than the sums of the layers' times.
+// Gradient c is ready after 18 ms and a after 30 ms, later than the layers' times alone would give.
 ModelProfile WithReady() {
   ModelProfile profile = Times();
   profile.layers[0].ready_seconds = 0.030;

@@ -95,7 +95,8 @@ struct Recorded {
         continue;
       }
       StepReport report = source.Compute(rank, step++, turn.weights, exchange.gradients().data);
-      report.compute = 1'000'000 * (1 + rank % 2);  // compute is as fast as transfers to other nodes
+      report.compute =
+          1'000'000 * (1 + rank % 2);  // compute is as fast as transfers to other nodes
       turn.weights = Blob();
       exchange.Ready({0, kReplaySize});
       exchange.End(report);

@@ -117,7 +117,7 @@ TEST(ScheduleCost, WhatRanksMoveIsWhatTheirPlansSay) {
   NetworkModel network = RoundNumbers();
   network.per_node = 2;
   const ScheduleCost cost(RingSchedule, 6, network, kGamma);
-  EXPECT_EQ(cost.chunks(), 6);
+  EXPECT_EQ(cost.blocks(), 6);
   for (const Rank rank : {0, 1, 5}) {
     EXPECT_EQ(cost.MovedBy(rank).sent, 10);
     EXPECT_EQ(cost.MovedBy(rank).received, 10);

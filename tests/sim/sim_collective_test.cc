@@ -106,7 +106,8 @@ TEST(SimReductions, OverlapIsNearWhatSendingMessageByMessageGives) {
       constexpr int kVectors = 12;
       const auto played = [&](int lanes) {
         const std::vector<int64_t> vectors(kVectors, kVector);
-        return static_cast<double>(SchedulePlayer(planner, 8, network, 0, vectors, lanes).Finish());
+        return static_cast<double>(
+            SchedulePlayer(scheduler, 8, network, 0, vectors, lanes).Finish());
       };
       const auto serial = static_cast<double>(kVectors * cost.Of(kVector));
       EXPECT_NEAR(serial, played(1), 0.02 * serial) << name << ", " << latency_us << " us";

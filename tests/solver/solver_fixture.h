@@ -15,7 +15,7 @@
 
 namespace dtrain {
 
-// Reads a section such as "{name: sgd, lr: 0.1}". Throws ConfigError as a run would.
+// Reads a section such as "{name: sgd, lr: 0.1}".  Throws ConfigError as a run would.
 inline SolverConfig ReadSolver(const std::string& section) {
   config::Document document = config::Document::FromText("solver: " + section, "test.yaml");
   SolverConfig config = ReadSolverConfig(document.root().Section("solver"));
@@ -36,7 +36,7 @@ inline ArenaLayout TwoParameters(int64_t first, int64_t second) {
            {"a.bias", {second}, {first, first + second}, false}}};
 }
 
-// Weights and the solver's state vectors. The state starts at 0.
+// Weights and the solver's state vectors.  The state starts at 0.
 struct SolverArenas {
   explicit SolverArenas(const Solver& of, ArenaLayout of_layout = TwoParameters(100, 57),
                         std::vector<float> start = RandomVector(157, 1))
@@ -44,7 +44,7 @@ struct SolverArenas {
     state.assign(solver.StateNames().size(), std::vector<float>(w.size()));
   }
 
-  // Updates `range` once. `how` has the learning rate, the number of updates so far and the
+  // Updates `range` once.  `how` has the learning rate, the number of updates so far and the
   // gradient's scale.
   bool Apply(Range range, const std::vector<float>& gradient, UpdateArgs how) {
     std::vector<float*> parts;
@@ -102,7 +102,7 @@ inline void ExpectNonFiniteWeightsAreNoticed(const Solver& solver) {
   }
 }
 
-// Any number of threads writes the same bits and detects a NaN. There are two parameters, and the
+// Any number of threads writes the same bits and detects a NaN.  There are two parameters, and the
 // second has no weight decay; the solver's vectors start with values >= 0.
 inline void ExpectThreadsChangeNothing(const Solver& solver) {
   constexpr int64_t kCount = 100'003, kFirst = kCount - 3;

@@ -96,8 +96,8 @@ TEST(Clip, SumOfSquaresIsExactInDoubleAndTheSameEverywhere) {
   }
 }
 
-// Element i belongs to partial sum i % 16, also in the last incomplete row. The magnitudes differ
-// so that another order of additions rounds differently. No element past the last one is read.
+// Element i belongs to partial sum i % 16, also in the last incomplete row.  The magnitudes differ
+// so that another order of additions rounds differently.  No element past the last one is read.
 TEST(Clip, SumOfSquaresAddsInTheOrderThatIsDocumented) {
   std::vector<float> x = RandomVector(64, 7);
   for (size_t i = 0; i < x.size(); ++i) x[i] *= std::pow(10.0f, static_cast<float>(i % 7));
@@ -161,7 +161,7 @@ TEST(LrFactor, MultipliesTheRateOfItsParameter) {
 }
 
 // A computed update would turn -0 into 0, and a velocity that overflowed before the layer was
-// frozen would spoil the weights. So neither weights nor state are touched.
+// frozen would spoil the weights.  So neither weights nor state are touched.
 TEST(LrFactor, OfZeroKeepsWeightsAndStateToTheBit) {
   ArenaLayout layout = {{{"a", {3}, {0, 3}}, {"b", {1}, {3, 4}}}};
   layout.entries[0].lr_factor = 0;

@@ -106,7 +106,7 @@ TEST(FirstGrouping, ThatMovesNobodyIsNotSaidAndNotCounted) {
   Boundaries boundaries("servers: 4", 8);  // two workers a block, the slowest block first
   EXPECT_EQ(boundaries.At(20, 0, {400, 400, 300, 300, 200, 200, 100, 100}), Servers{});
   EXPECT_EQ(boundaries.regroups(), 0);
-  // That boundary had one all the same: from here on a worker must fit another group for two epochs.
+  // It still was the first grouping: from here on a worker must be misplaced for two epochs before it moves.
   const Times swapped = {400, 100, 300, 300, 200, 200, 100, 100};
   EXPECT_EQ(boundaries.At(24, 1, swapped), Servers{});
 }
@@ -160,7 +160,8 @@ TEST(Drift, OfOneEpochMovesNobody) {
   const Times steady = {100, 100, 100, 300, 300, 300};
   boundaries.At(20, 0, steady);
   EXPECT_EQ(boundaries.At(25, 1, {100, 100, 300, 300, 300, 300}), Servers{});
-  EXPECT_EQ(boundaries.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});  // the average is as before
+  // The average is as before.
+  EXPECT_EQ(boundaries.At(30, 2, {100, 100, 20, 300, 300, 300}), Servers{});
   EXPECT_EQ(boundaries.At(35, 3, {100, 100, 300, 300, 300, 300}), Servers{});
   EXPECT_EQ(boundaries.regroups(), 0);
 }
@@ -228,7 +229,8 @@ TEST(Densities, GoWithTheWorkersWhenGroupsChange) {
 // times at their own densities; the group's time is that at their mean density.
 TEST(Densities, OfAGroupAreSolvedFromWhatItsWorkersWouldTakeAtOneOfThem) {
   Boundaries boundaries("servers: 2, groups: 2", 6, "{name: gdtopk, policy: speed_gap}");
-  const Densities whole = {500, 500, 500, 800, 500, 500};  // transfer times without the gradient's upload
+  // Transfer times without the gradient's upload.
+  const Densities whole = {500, 500, 500, 800, 500, 500};
   Densities density(6, 0.35);
   const auto boundary = [&](int64_t epochs, int64_t compute) {
     Times transfers;

@@ -31,7 +31,8 @@ TEST(Contribution, IsThePublishedTable) {
 TEST(Contribution, AGroupIsAsSlowAsItsSteps) {
   const std::vector<GroupSpeed> groups = {Group(1, 5), Group(3)};
   EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, groups, 2), (Densities{0.35, 0.25}));
-  const std::vector<GroupSpeed> short_ones = {Group(0.1, 0.5), Group(0.3)};  // independent of the unit of time
+  const std::vector<GroupSpeed> short_ones = {Group(0.1, 0.5),
+                                              Group(0.3)};  // independent of the unit of time
   EXPECT_EQ(DensitiesOf(DensityPolicy::kContribution, short_ones, 2), (Densities{0.35, 0.25}));
 }
 
@@ -102,7 +103,9 @@ TEST(SpeedGap, GoesHalfWay) {
   const std::vector<GroupSpeed> groups = {Group(5, 1, 0.1), Group(1, 1, 0.1)};
   const Densities densities = DensitiesOf(DensityPolicy::kSpeedGap, groups, 2);
   EXPECT_DOUBLE_EQ(densities[0], 0.5 * 0.1 + 0.5 * 0.004);
-  EXPECT_DOUBLE_EQ(densities[1], 0.2);  // half-way to 0.35 is 0.225; the limit is twice the old density, which is less
+  EXPECT_DOUBLE_EQ(
+      densities[1],
+      0.2);  // half-way to 0.35 is 0.225; the limit is twice the old density, which is less
   // This holds in any unit of time and at any size of a group.
   std::vector<GroupSpeed> short_ones = {Group(0.5, 0.1, 0.1), Group(0.1, 0.1, 0.1)};
   short_ones[1].workers = 1;

@@ -30,7 +30,7 @@ GsspRules::Groups GsspRules::FirstGroups() const {
   return first;
 }
 
-// As the server itself counts.
+// Returns the number of workers in the server's group, as the server itself knows it.
 int64_t GsspRules::Members(int server) const {
   const Groups& groups = servers_[server].groups;
   return std::count(groups.begin(), groups.end(), server);

@@ -67,7 +67,7 @@ class GsspRules : public world::Rules {
     int64_t arrived_of = 0;  // number of workers in the group whose weights are handled
     int64_t fresh = 0;       // samples of pushes that count with the next step
     int64_t fresh_gradients = 0;
-    int64_t acc = 0, acc_samples = 0;         // gradients that the other groups have not received yet
+    int64_t acc = 0, acc_samples = 0;  // gradients that the other groups have not received yet
     bool stepped = false, exchanged = false;  // by the event that is handled now
     int64_t samples = 0;                      // samples it has applied
     double mass = 0;                          // sum of the factors of its weights

@@ -1,9 +1,9 @@
 // Tests that run on the random histories of any protocol in World.
 //
-// struct Case { world::Scenario scenario; ... };   // what a seed draws
-// class XRules : public world::Rules { XRules(const Case&, const Placement&); ... };
-// Case CaseOf(uint64_t seed);
-// using XHistories = Histories<Case, XRules, CaseOf>;
+//   struct Case { world::Scenario scenario; ... };   // what a seed draws
+//   class XRules : public world::Rules { XRules(const Case&, const Placement&); ... };
+//   Case CaseOf(uint64_t seed);
+//   using XHistories = Histories<Case, XRules, CaseOf>;
 #pragma once
 
 #include <fmt/format.h>

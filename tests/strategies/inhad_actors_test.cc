@@ -137,7 +137,8 @@ TEST(InhadScheduler, SendsANodeThatWasLeftOutItsWeightsBetweenRounds) {
               HasSubstr("s0 > n1 pull: round 1, version 0"));
   EXPECT_THAT(server.Receives(kNode + 1, GradOf(1, 0)), Not(HasSubstr(sends)));
   EXPECT_THAT(server.Receives(kNode, idle), HasSubstr(sends + "1"));
-  EXPECT_THAT(server.Receives(kNode, idle), Not(HasSubstr(sends)));  // the node has these weights already
+  EXPECT_THAT(server.Receives(kNode, idle),
+              Not(HasSubstr(sends)));  // the node has these weights already
   server.Receives(kNode + 1, In{2, 1, 1});
   server.Receives(kNode + 1, GradOf(2, 1));
   EXPECT_THAT(server.Receives(kNode + 1, In{3, 2, 2}),

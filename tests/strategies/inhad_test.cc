@@ -1,4 +1,4 @@
-// Checks the rules of InHAD (../shared: inhad.md 7) on thousands of random histories.
+// Checks the rules of InHAD (inhad.md 7) on thousands of random histories.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 //   deliver w0 s0                the oldest message from w0 to s0
 //   quiet w0 steps=20 epochs=1   or "last": the end of the run
 //   steps w0 6 samples=4 compute=100    whole steps, each with all messages; effects are not shown
-//   describe w0    report    reload    (reload: every actor saved, made anew and loaded)
+//   describe w0    report    reload    (reload: every actor saved, created again and loaded)
 //
-// "at=50" behind any event: what time it is from there on, ns.
+// "at=50" after any event sets the time from there on, in ns.
 #pragma once
 
 #include <string>

@@ -105,8 +105,8 @@ class World {
   const Placement& placement() const { return setup_.placement; }
   // Now and then an actor is saved, created again and loaded, which must not change the history.
   void ReloadActors() { reload_ = true; }
-  // A test plants an error here: returns true for a message or an update that is to be lost, or for a dead node
-  // aggregator that counts nothing.
+  // Tests plant errors here: `loses` and `loses_update` return true for a message or an update to lose; with
+  // `the_dead_count` false a dead node aggregator counts nothing.
   std::function<bool(ActorId from, ActorId to, const Message&)> loses;
   std::function<bool(ActorId server, const Update&)> loses_update;
   bool the_dead_count = true;

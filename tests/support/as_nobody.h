@@ -1,4 +1,4 @@
-// AsNobody: another user, for tests of files that belong to somebody else.
+// AsNobody: runs as another user, for tests of files that belong to somebody else.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +7,8 @@
 
 namespace dtrain {
 
-// Root may write everywhere, so it goes on as nobody for a while.  Any other user stays what he is.
+// Root may write everywhere, so a test as root becomes the user `nobody` for the object's life.  Any other user stays
+// the same.
 class AsNobody {
  public:
   AsNobody()

@@ -1,4 +1,4 @@
-// Names of the registry, for tests that walk it.
+// Names of the registered compressors, for tests that run all of them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// Those that choose entries, or (`casts`) those that send all in fewer bits.
+// Returns the compressors that select entries or, with `casts`, those that send all values in fewer bits.
 inline std::vector<std::string> CompressorNames(bool casts) {
   std::vector<std::string> names;
   for (const auto& [name, entry] : CompressorRegistry::All()) {

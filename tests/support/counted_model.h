@@ -1,5 +1,5 @@
-// Weights and batches that follow from names and counters, to the bit: the C++ side of
-// tools/pytorch/counted.py, which says the rules.
+// Weights and batches that follow from names and counters, to the bit: the C++ version of tools/pytorch/counted.py,
+// which documents the rules.
 #pragma once
 
 #include <cmath>
@@ -13,21 +13,21 @@
 
 namespace dtrain::counted {
 
-// FNV-1a of 32 bits.
+// Returns the 32-bit FNV-1a hash.
 inline uint64_t Stream(std::string_view text) {
   uint32_t hash = 2166136261u;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
   return hash;
 }
 
-// The smallest e with 6 * 4^e >= fan_in.
+// Returns the smallest e with 6 * 4^e >= fan_in.
 inline int Exponent(int64_t fan_in) {
   int e = 0;
   for (int64_t reach = 6; reach < fan_in; reach *= 4) ++e;
   return e;
 }
 
-// The parameter or statistic of this name and shape, row-major.
+// Fills the parameter or statistic of this name and shape, row-major.
 inline void Fill(const std::string& name, const std::vector<int64_t>& shape,
                  std::span<float> values) {
   const uint64_t stream = Stream(name);
@@ -50,7 +50,7 @@ inline std::vector<int32_t> Labels(int64_t samples, int64_t classes) {
   return labels;
 }
 
-// [labels.size(), pixels]
+// Returns [labels.size(), pixels].
 inline std::vector<float> Images(const std::vector<int32_t>& labels, int64_t pixels) {
   std::vector<float> images;
   const uint64_t noise = Stream("data");
@@ -65,8 +65,7 @@ inline std::vector<float> Images(const std::vector<int32_t>& labels, int64_t pix
   return images;
 }
 
-// [samples, places]: sentences of a field with <sos> (2) before or <eos> (3) behind, then <pad>
-// (1).
+// Returns [samples, places]: sentences of a field, with <sos> (2) first or <eos> (3) last, then <pad> (1).
 inline std::vector<int32_t> Sentences(const std::string& field, int64_t samples, int64_t words,
                                       int64_t places, bool begin, bool end) {
   std::vector<int32_t> tokens(static_cast<size_t>(samples * places), 1);
@@ -86,7 +85,7 @@ inline std::vector<int32_t> Sentences(const std::string& field, int64_t samples,
   return tokens;
 }
 
-// The gradient's component along the k-th direction, of which each element is uniform in [-1, 1).
+// Returns the gradient's component along the k-th direction, whose elements are uniform in [-1, 1).
 inline double Projection(const std::string& name, int k, std::span<const float> values) {
   const uint64_t stream = Stream(name + " direction " + std::to_string(k));
   double sum = 0;

@@ -1,9 +1,9 @@
-// The counted random numbers that decide about dropout and teacher forcing, written once more from
-// their specifications, without the product's code: an oracle for what keys them.
+// The counted random numbers for dropout and teacher forcing, implemented again from their specifications, without the
+// product's code: an independent check of their keys.
 //
-// The generator is Philox4x32-10 as section 3.3 of its paper has it (core/random.h names it): the
-// counter is two pairs, each round multiplies one word of each into 64 bits, swaps the halves
-// between the pairs, and xors in the other word and the round's key.
+// The generator is Philox4x32-10 of section 3.3 of its paper (core/random.h names it): the counter is two pairs; each
+// round multiplies one word of each pair into 64 bits, swaps the halves between the pairs, and xors in the other word
+// and the round's key.
 //
 // A number's counter is (index / 4, b), its key the mix of (seed, purpose, a), its word index % 4.
 #pragma once
@@ -13,12 +13,12 @@
 
 namespace dtrain::counted_random {
 
-// What core/random.h says of the purposes.
+// The numbers of these purposes in core/random.h.
 inline constexpr uint32_t kDropoutPurpose = 3, kTeacherForcingPurpose = 9;
 
 using Counter = std::array<uint32_t, 4>;
 
-// The round keys are those given, plus `round` times the Weyl constants.
+// The round keys are the given ones plus `round` times the Weyl constants.
 inline Counter Philox(Counter counter, uint32_t key0, uint32_t key1) {
   for (uint32_t round = 0; round < 10; ++round) {
     const uint64_t first = uint64_t{3528531795u} * counter[0];
@@ -47,7 +47,7 @@ inline uint32_t Word(uint64_t seed, uint32_t purpose, uint64_t a, uint64_t b, ui
   return words[index % 4];
 }
 
-// Whether a dropout layer drops element `index` of the sample at `position` of the global batch.
+// Returns whether a dropout layer drops element `index` of the sample at `position` of the global batch.
 inline bool Dropped(double ratio, uint64_t seed, uint64_t layer, uint64_t step, int64_t position,
                     int64_t index) {
   const uint64_t sample = step * 1048576 + static_cast<uint64_t>(position);
@@ -55,13 +55,13 @@ inline bool Dropped(double ratio, uint64_t seed, uint64_t layer, uint64_t step, 
          ratio * 4294967296.0;
 }
 
-// The same of the vector of a decoder's token at its step t.
+// Returns the same for the vector of a decoder's token at its step t.
 inline bool DecoderDropped(double ratio, uint64_t seed, uint64_t layer, uint64_t step,
                            int64_t position, int64_t t, int64_t index) {
   return Dropped(ratio, seed, layer + static_cast<uint64_t>(t + 1) * 65536, step, position, index);
 }
 
-// Whether step t > 0 of a decoder is given the true token.
+// Returns whether step t > 0 of a decoder gets the true token.
 inline bool Forced(double probability, uint64_t seed, uint64_t layer, uint64_t step, int64_t t) {
   const uint32_t bits =
       Word(seed, kTeacherForcingPurpose, layer, step, static_cast<uint64_t>(t)) >> 8;

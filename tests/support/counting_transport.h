@@ -1,4 +1,4 @@
-// Transports that note what they carry, and hand everything on.
+// Transports that count their traffic and forward everything.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// Hands everything on; what is noted is its heirs' business.
+// Forwards everything; derived classes record.
 class ForwardingTransport : public Transport {
  public:
   explicit ForwardingTransport(Transport& inner) : inner_(inner) {}
@@ -33,14 +33,14 @@ class ForwardingTransport : public Transport {
   Transport& inner_;
 };
 
-// What one rank sent and received.
+// The traffic of one rank.
 struct Carried {
   int64_t bytes_sent = 0;
   int64_t bytes_received = 0;
   int64_t messages_sent = 0;
 };
 
-// By purpose.
+// Counts traffic by purpose.
 class CountingTransport : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
@@ -48,7 +48,7 @@ class CountingTransport : public ForwardingTransport {
   Request Send(Rank to, Tag tag, std::span<const std::byte> data) override {
     Carried& carried = tag == Tag::kCollective ? at_boundary_ : of_steps_;
     carried.bytes_sent += static_cast<int64_t>(data.size());
-    // A message's vector (kBulk) belongs to the message that announces it.
+    // The vector of a message (kBulk) counts as part of the message that announces it.
     if (tag != Tag::kBulk) ++carried.messages_sent;
     return ForwardingTransport::Send(to, tag, data);
   }

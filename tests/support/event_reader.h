@@ -1,4 +1,4 @@
-// Reads TensorBoard's files: what the format says (results/event_file.h), byte by byte.
+// Reads TensorBoard's files by the format (results/event_file.h), byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline uint64_t ReadVarint(std::string_view& bytes) {
   }
 }
 
-// The fields of a message: number -> the bytes of its values.
+// Returns the fields of a message: number -> the bytes of its values.
 inline std::map<uint64_t, std::vector<std::string>> FieldsOf(std::string_view bytes) {
   std::map<uint64_t, std::vector<std::string>> fields;
   while (!bytes.empty()) {
@@ -74,7 +74,7 @@ inline ReadEvent EventOf(std::string_view payload) {
   return event;
 }
 
-// `check` is given the bytes of each length and payload with the masked CRC behind them.
+// Calls `check` with the bytes of each length and payload and the masked CRC after them.
 inline std::vector<ReadEvent> EventsOf(
     std::string_view bytes, const std::function<void(std::string_view, uint32_t)>& check = {}) {
   std::vector<ReadEvent> events;

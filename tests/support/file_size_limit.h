@@ -1,5 +1,4 @@
-// A disk that is full, as far as files go: what this process writes beyond so many bytes of a file
-// fails with EFBIG.
+// Simulates a full disk: writing more than a number of bytes to a file fails with EFBIG in this process.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,8 +1,7 @@
-// The weights, images and labels behind tests/golden/lenet5_sgd.json, to the bit.
+// The weights, images and labels of tests/golden/lenet5_sgd.json, to the bit.
 //
-// They follow from integers by the formulas written in tools/pytorch/lenet_sgd.py (its counterpart
-// in Python); every number is exact in fp32, so both sides start from the same bits.  The file's
-// "inputs_check" holds the first few of each.
+// The formulas that compute them from integers are in tools/pytorch/lenet_sgd.py, the Python version.  Every number is
+// exact in fp32, so that both start from the same bits.  "inputs_check" in that file has the first few of each.
 #pragma once
 
 #include <array>
@@ -16,8 +15,8 @@ namespace dtrain::golden {
 inline constexpr int64_t kBatch = 64;
 inline constexpr int64_t kPixels = 28 * 28;
 
-// SplitMix64's output function (Steele, Lea, Flood, "Fast splittable pseudorandom number
-// generators", 2014) of a counter.
+// SplitMix64's output function (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014) of a
+// counter.
 inline uint64_t Bits(uint64_t stream, uint64_t index) {
   uint64_t x = (stream << 32) + index + 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -25,12 +24,12 @@ inline uint64_t Bits(uint64_t stream, uint64_t index) {
   return x ^ (x >> 31);
 }
 
-// 20 bits in [-1, 1).
+// Returns a number in [-1, 1) with 20 bits.
 inline float Unit(uint64_t stream, uint64_t index) {
   return static_cast<float>(Bits(stream, index) >> 44) / 524288.0f - 1.0f;
 }
 
-// A parameter of LeNet-5: its elements, in PyTorch's order, are Unit(100 + place, i) * 2^-exponent.
+// A parameter of LeNet-5.  Its elements, in PyTorch's order, are Unit(100 + place, i) * 2^-exponent.
 struct Parameter {
   std::string_view name;
   int exponent;
@@ -49,7 +48,7 @@ inline constexpr std::array<Parameter, 10> kParameters = {{
     {"fc3.bias", 4},
 }};
 
-// Fills the parameter of this name; false when LeNet-5 has none so called.
+// Fills the parameter of this name.  Returns false if LeNet-5 has none of that name.
 inline bool FillParameter(std::string_view name, std::span<float> values) {
   for (size_t place = 0; place < kParameters.size(); ++place) {
     if (kParameters[place].name != name) continue;
@@ -65,7 +64,7 @@ inline int32_t Label(uint64_t step, uint64_t sample) {
   return static_cast<int32_t>((Bits(300 + step, sample) >> 33) % 10);
 }
 
-// Row-major [kBatch, 1, 28, 28] of one step.
+// Fills the images of one step, row-major [kBatch, 1, 28, 28].
 inline void FillImages(uint64_t step, std::span<float, kBatch * kPixels> images) {
   for (uint64_t n = 0; n < kBatch; ++n) {
     const uint64_t pattern = 400 + static_cast<uint64_t>(Label(step, n));

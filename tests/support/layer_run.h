@@ -1,5 +1,5 @@
-// A single layer with its kernel, on arrays that the test fills: for what the layer suite, which
-// fills them itself, cannot ask.
+// A single layer with its kernel, on arrays that the test fills, for tests that the layer suite cannot express because
+// it fills the arrays itself.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dtrain {
 
-// Owned numbers, or int32 tokens, with the view that a kernel gets.
+// Owned numbers or int32 tokens, with the view that a kernel gets.
 struct LayerArray {
   std::vector<float> values;
   Tensor tensor;
@@ -26,7 +26,7 @@ struct LayerRunOptions {
   uint64_t seed = 0, step = 0;
 };
 
-// `classes` by input: 0 for numbers, else tokens below it.
+// `classes` has, by input, 0 for numbers or the number of tokens.
 class LayerRun {
  public:
   LayerRun(const std::string& type, const std::string& keys, const std::vector<Shape>& shapes,

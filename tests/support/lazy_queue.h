@@ -1,5 +1,5 @@
-// A device whose work counts as done when somebody waits for it, and not before.  Its memory is a part of the
-// machine's, so that the CPU's kernels run on it.
+// A device whose work is done only when a thread waits for it.  Its memory is host memory, so that the CPU's kernels
+// run on it.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
     return ReadyEvent(std::make_shared<Mark>(*this, recorded));
   }
 
-  // Itself: its work is done in one order.
+  // Returns itself: all work is done in one order.
   std::shared_ptr<DeviceQueue> Another() override { return shared_from_this(); }
   void After(DeviceQueue&) override {}
   void* Allocate(size_t bytes) override { return std::calloc(1, bytes); }
@@ -32,7 +32,7 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
     uploaded += bytes;
     std::memcpy(to, from, bytes);
   }
-  // Not before somebody waits for what is recorded behind it.
+  // Copies only when a thread waits for an event recorded later.
   void Download(void* to, const void* from, size_t bytes) override {
     downloaded += bytes;
     downloads_.push_back({recorded + 1, to, from, bytes});
@@ -40,12 +40,12 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
 
   int recorded = 0;
   int done = 0;
-  int backlog = 0;                      // the most that was ever to be done
+  int backlog = 0;                      // the largest number of pending operations
   size_t uploaded = 0, downloaded = 0;  // bytes
 
  private:
   struct Copy {
-    int number;  // of the event behind it
+    int number;  // of the event recorded after it
     void* to;
     const void* from;
     size_t bytes;

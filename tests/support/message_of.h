@@ -1,4 +1,4 @@
-// What an error says, for tests of messages.
+// Returns the messages of errors, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// The text of the E that `action` throws; "no error" when it throws none.
+// Returns the text of the E that `action` throws, or "no error".
 template <class E, class Action>
 std::string WhatOf(Action&& action) {
   try {
@@ -19,7 +19,7 @@ std::string WhatOf(Action&& action) {
   return "no error";
 }
 
-// The same, with the hint behind " | "; a failure of the test when nothing is thrown.
+// Returns the same with the hint after " | "; the test fails if nothing is thrown.
 template <class E, class Action>
 std::string MessageOf(Action&& action) {
   try {

@@ -1,5 +1,4 @@
-// What a run and the plain loop (plain_loop.h) are both given: weights and gradients by formula,
-// and solver rules.
+// The common inputs of a run and of the plain loop (plain_loop.h): weights and gradients by formula, and solver rules.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@ inline std::vector<float> InitialWeights(size_t size) {
   return weights;
 }
 
-// Of a worker that has `own` of the `all` terms behind a mean gradient.  It feels every bit of the
-// weights.  Every third step is a short one, which no rule below clips.
+// Returns the gradient of a worker that has `own` of the `all` terms of the mean.  It depends on every bit of the
+// weights.  Every third gradient is short, so that no rule below clips it.
 inline std::vector<float> GradientOf(int worker, int64_t step, const float* weights, size_t size,
                                      int64_t own = 1, int64_t all = 1) {
   const float length = step % 3 == 1 ? 0.0625f : 1.0f;
@@ -30,7 +29,7 @@ inline std::vector<float> GradientOf(int worker, int64_t step, const float* weig
   return gradient;
 }
 
-// Rates that change within an epoch: a schedule that saw whole epochs only would give others.
+// The rate changes within an epoch, so that a schedule by whole epochs would give other rates.
 inline Rule Steps() {
   return {.weight_decay = 0.01,
           .schedule = "step",

@@ -1,9 +1,8 @@
-// A training run without a framework: plain loops over plain arrays say what the weights must be
-// after every update.  The exchange is compared with it, so nothing here calls the solvers,
-// schedules or clipping of the product.
+// A training run without a framework: plain loops over plain arrays compute the weights after every update, as the
+// reference for the exchange.  Nothing here calls the solvers, schedules or clipping of the product.
 //
-// An fp32 number is made by the operations that the formulas in framework/solver name, in their
-// order, and what is double there is double here: the bits can be compared.
+// An fp32 number is computed by the operations of the formulas in framework/solver, in their order, and in double where
+// these use double, so that the bits can be compared.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +20,11 @@
 
 namespace dtrain::plain {
 
-// What the section `solver` of a config may say.
+// The section `solver` of a config.
 struct Rule {
   std::string name = "sgd";  // sgd, adam, adamw
   double lr = 0.1;
-  double momentum = 0.9;  // sgd, here and below
+  double momentum = 0.9;  // sgd, as those below
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
   double weight_decay = 0;
@@ -39,7 +38,7 @@ struct Rule {
   bool adaptive() const { return name != "sgd"; }
 };
 
-// The section itself.
+// Returns the config section.
 inline std::string Text(const Rule& rule) {
   const std::string own =
       rule.adaptive()
@@ -58,13 +57,13 @@ inline std::string Text(const Rule& rule) {
       rule.lr_scaling);
 }
 
-// For the names of tests.
+// Prints a rule in the name of a test.
 inline void PrintTo(const Rule& rule, std::ostream* out) {
   *out << fmt::format("{}, {}, clip {}", rule.name, rule.schedule, rule.clip_norm);
 }
 
-// The rate of an update that is made after so many epochs, of so many.  `workers` compute
-// gradients; servers do not count.
+// Returns the rate of an update after `done` of `epochs` epochs.  `workers` is the number that computes gradients,
+// without servers.
 inline double Rate(const Rule& rule, double done, double epochs, int workers) {
   double rate = rule.lr;
   if (rule.lr_scaling == "linear") rate *= workers;
@@ -86,14 +85,13 @@ inline double Norm(const std::vector<float>& values) {
   return std::sqrt(squares);
 }
 
-// What shortens a gradient of this norm to the rule's, where it is longer.
+// Returns the factor that clips a gradient of this norm, or 1.
 inline float Shortening(const Rule& rule, double norm) {
   if (rule.clip_norm == 0 || norm <= rule.clip_norm) return 1;
   return static_cast<float>(rule.clip_norm / norm);
 }
 
-// The samples of a step, counted from 0, where all workers step together: an epoch's last batch
-// has what is left.
+// The samples of a step (counted from 0) of all workers together: an epoch's last batch has the remaining samples.
 struct Batches {
   int64_t epoch_samples = 1;
   int64_t batch = 1;
@@ -109,12 +107,12 @@ struct Batches {
   }
 };
 
-// Part `part` of `parts` of so many samples; the first ones have one more where they do not divide.
+// Returns the size of part `part` of `parts`; if the division is not exact, the first parts have one more.
 inline int64_t PartOf(int64_t samples, int parts, int part) {
   return samples / parts + (part < samples % parts ? 1 : 0);
 }
 
-// The weights, what the solver keeps beside them, and how far they have come.
+// The weights, the solver's state, and their position in the run.
 struct Model {
   Rule rule;
   double epochs = 1;  // of the whole run
@@ -122,7 +120,7 @@ struct Model {
   int workers = 1;
   std::vector<bool> decays;  // by element
   std::vector<float> weights;
-  std::vector<float> first, second;  // momentum; or Adam's means of the gradient and its square
+  std::vector<float> first, second;  // momentum; or Adam's means of the gradient and of its square
   int64_t samples = 0;
   int64_t updates = 0;
 
@@ -140,7 +138,7 @@ struct Model {
                 workers);
   }
 
-  // One update with the gradient of so many samples, `scale` times; `share`: times the rate.
+  // Makes one update with the gradient of `of_samples` samples times `scale`; `share` multiplies the rate.
   void Update(const std::vector<float>& gradient, int64_t of_samples, float scale = 1,
               double share = 1) {
     const double rate = Now() * share;
@@ -153,7 +151,7 @@ struct Model {
     ++updates;
   }
 
-  // All workers' gradients of one step, added in their order and shortened as one.
+  // Adds all workers' gradients of one step in their order and clips the sum.
   void UpdateTogether(const std::vector<std::vector<float>>& gradients, int64_t of_samples) {
     std::vector<float> sum = gradients[0];
     for (size_t w = 1; w < gradients.size(); ++w) {
@@ -202,8 +200,8 @@ struct Model {
   }
 };
 
-// A worker's part of a mean gradient, shortened as long as it is its own mean (before it goes to a
-// server): it was divided by the samples of all.
+// Clips a worker's part of a mean gradient as its own mean (before it is sent to a server): it was divided by the
+// samples of all workers.
 inline void ShortenAtWorker(const Rule& rule, int64_t own, int64_t all,
                             std::vector<float>& gradient) {
   if (own == 0) return;

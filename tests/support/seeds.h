@@ -1,4 +1,4 @@
-// What random histories and clusters draw from a seed, and how many seeds there are.
+// Random draws for histories and clusters from a seed, and the number of seeds.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace dtrain {
 
-// DTRAIN_SEEDS, or 1000: the number of histories or clusters of a test.
+// Returns DTRAIN_SEEDS, or 1000: the number of histories or clusters of a test.
 inline int64_t Seeds() {
   const char* seeds = std::getenv("DTRAIN_SEEDS");
   return seeds == nullptr ? 1000 : std::strtoll(seeds, nullptr, 10);
 }
 
-// DTRAIN_FIRST_SEED, or 1.  tests/run.sh begins at a hash of the commit, so that each commit meets other histories.
-// A failure names its seed: DTRAIN_FIRST_SEED=SEED DTRAIN_SEEDS=1 repeats it.
+// Returns DTRAIN_FIRST_SEED, or 1.  tests/run.sh sets it from a hash of the commit, so that each commit tests other
+// histories.  A failure prints its seed: DTRAIN_FIRST_SEED=SEED DTRAIN_SEEDS=1 repeats it.
 inline int64_t FirstSeed() {
   const char* seed = std::getenv("DTRAIN_FIRST_SEED");
   return seed == nullptr ? 1 : std::strtoll(seed, nullptr, 10);
@@ -26,7 +26,7 @@ inline int64_t FirstSeed() {
 
 inline auto SeedRange(int64_t count) { return std::views::iota(FirstSeed(), FirstSeed() + count); }
 
-// Each number comes from its own place in the seed's stream.
+// Each number has its own position in the seed's random stream.
 class Draws {
  public:
   explicit Draws(uint64_t seed) : random_(seed, Purpose::kSelfTest) {}

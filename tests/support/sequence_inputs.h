@@ -1,4 +1,4 @@
-// Sentences and numbers for layers that read them, and an attention decoder to try.
+// Sentences and numbers for the tests of sequence layers, and an attention decoder.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline void FillParams(LayerRun& run) {
   for (size_t p = 0; p < run.params.size(); ++p) Fill(run.params[p], 100 + p);
 }
 
-// Words of a sentence, the same however long the row is.
+// Fills in the words of sentences; they do not depend on the length of the row.
 inline void FillSentences(LayerArray& array, const std::vector<int64_t>& lengths) {
   const int64_t steps = array.tensor.shape[1];
   for (int64_t n = 0; n < array.tensor.shape[0]; ++n) {
@@ -34,7 +34,7 @@ inline void FillSentences(LayerArray& array, const std::vector<int64_t>& lengths
   }
 }
 
-// Numbers [N, T, I] that depend on their place in a sentence, not on T; `behind` at padding.
+// Fills numbers [N, T, I] that depend on their position in a sentence, not on T; padding gets `behind`.
 inline void FillSteps(LayerArray& array, const std::vector<int64_t>& lengths, float behind) {
   const Shape& shape = array.tensor.shape;
   for (int64_t i = 0; i < shape.count(); ++i) {

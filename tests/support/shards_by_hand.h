@@ -1,5 +1,5 @@
-// Which mini-batches a worker of an asynchronous run has, written once more from data/sampler.h's
-// words, one sample after the other: an oracle for the sampler's arithmetic.
+// The mini-batches of a worker of an asynchronous run, computed sample by sample from the rules in data/sampler.h: an
+// independent check of the sampler's arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,7 @@ namespace dtrain {
 
 class ShardsByHand {
  public:
-  // Samples are dealt to the shards, and those of a batch to the workers, as cards are; each then
-  // has as many neighbours.
+  // Deals samples to the shards, and those of a batch to the workers, in turn; each then has as many consecutive ones.
   static std::vector<int64_t> Deal(int64_t count, int hands) {
     std::vector<int64_t> sizes(static_cast<size_t>(hands));
     for (int64_t i = 0; i < count; ++i) ++sizes[static_cast<size_t>(i % hands)];
@@ -26,11 +25,11 @@ class ShardsByHand {
       : shards_(Deal(samples, workers)),
         size_(Deal(std::min(batch, samples), workers)[static_cast<size_t>(worker)]),
         worker_(static_cast<uint64_t>(worker)) {
-    if (size_ == 0) size_ = 1;  // more workers than a batch has samples
+    if (size_ == 0) size_ = 1;  // there are more workers than samples in a batch
     Enter();
   }
 
-  // The next mini-batch: its pass, and its positions in the order of that pass.
+  // Returns the next mini-batch: its pass, and its positions in the order of that pass.
   std::pair<uint64_t, Range> Next() {
     while (at_ == end_) {
       ++pass_;

@@ -1,5 +1,4 @@
-// A translation model that is small enough for plain loops, whole: a GRU both ways and a decoder
-// with attention.
+// A whole translation model, small enough for plain loops: a bidirectional GRU and a decoder with attention.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace dtrain {
 struct SmallSeq2Seq {
   int64_t source_length = 3, source_words = 13;
   int64_t target_length = 5, target_words = 11;
-  std::string decoder;  // its keys beside `hidden`
+  std::string decoder;  // its keys other than `hidden`
 };
 
 inline Graph GraphOf(const SmallSeq2Seq& model) {

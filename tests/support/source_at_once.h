@@ -1,4 +1,4 @@
-// A source of gradients that computes a step when it is begun.
+// A source of gradients that computes a step when it begins.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Strategies and solvers as a config's section describes them, for tests.
+// Makes strategies and solvers from config sections, for tests.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-// "{name: ps_ssp, staleness: 2}".  Throws ConfigError as a run would.
+// Example: "{name: ps_ssp, staleness: 2}".  Throws ConfigError as a run would.
 inline std::unique_ptr<Strategy> MakeStrategy(const std::string& section) {
   config::Document document = config::Document::FromText("strategy: " + section, "run.yaml");
   config::Reader reader = document.root().Section("strategy");
@@ -25,7 +25,7 @@ inline std::unique_ptr<Strategy> MakeStrategy(const std::string& name, const std
   return MakeStrategy("{name: " + name + ", " + keys + "}");
 }
 
-// "{name: topk, density: 0.25}"; "" for none.
+// Example: "{name: topk, density: 0.25}"; "" for none.
 inline CompressConfig MakeCompress(const std::string& section) {
   config::Document document =
       config::Document::FromText("compress: " + (section.empty() ? "none" : section), "run.yaml");
@@ -34,7 +34,7 @@ inline CompressConfig MakeCompress(const std::string& section) {
   return compress;
 }
 
-// "{name: sgd, lr: 0.1}"
+// Example: "{name: sgd, lr: 0.1}".
 inline SolverConfig MakeSolver(const std::string& section) {
   config::Document document = config::Document::FromText("solver: " + section, "run.yaml");
   SolverConfig solver = ReadSolverConfig(document.root().Section("solver"));

@@ -11,7 +11,7 @@
 
 namespace dtrain {
 
-// Adds in rank order; all get the same.
+// Adds in rank order; all ranks get the same bits.
 class ThreadSums {
  public:
   explicit ThreadSums(int workers) : parts_(static_cast<size_t>(workers)), all_here_(workers) {}

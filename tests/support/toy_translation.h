@@ -1,5 +1,5 @@
-// A language that a small model learns in a second: each word has one translation, in the same
-// order. Written as the files of multi30k.
+// A language that a small model learns in a second: each word has one translation, in the same order.  Written as the
+// files of multi30k.
 #pragma once
 
 #include <filesystem>
@@ -23,8 +23,8 @@ layers:
   - {name: loss, type: softmax_cross_entropy, input: [decoder, label], ignore: 1}
 )";
 
-// Files of `pairs` sentences of 1 to 6 words in folder/multi30k/raw, and folder/toy.yaml, the
-// model. Another `dialect` has other words.
+// Writes `pairs` sentences of 1 to 6 words into folder/multi30k/raw, and the model folder/toy.yaml.  Another `dialect`
+// has other words.
 inline void WriteToyTranslation(const std::filesystem::path& folder, int64_t pairs,
                                 const std::string& dialect = "") {
   const char* const words[][2] = {{"eins", "one"},  {"zwei", "two"},   {"drei", "three"},

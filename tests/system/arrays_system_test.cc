@@ -1,4 +1,4 @@
-// The program on NumPy arrays of one's own: answers do not depend on where the channels are.
+// The program on the user's own NumPy arrays: answers do not depend on the axis of the channels.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ constexpr int kSamples = 40, kRows = 5, kColumns = 6, kChannels = 3;
 
 class ArraysSystemTest : public SystemTest {
  protected:
-  // [samples, rows, columns, channels], of which one channel is brighter, or the same with the channels first.
+  // Returns [samples, rows, columns, channels], with one channel brighter, or the same with channels first.
   static std::vector<float> Samples(bool first) {
     std::vector<float> values(kSamples * kRows * kColumns * kChannels);
     for (int i = 0; i < std::ssize(values); ++i) {
@@ -31,7 +31,7 @@ class ArraysSystemTest : public SystemTest {
   void Write(const std::string& name, const std::string& shape, const std::vector<float>& values) {
     std::ofstream(folder_ / name) << NpyOf<float>("<f4", shape, values);
   }
-  // What is told of each sample of a file, without the name of the file.
+  // Returns the answer for each sample of a file, without the file's name.
   std::string Answers(const std::string& file, const std::string& before = "") {
     const Outcome outcome = Run("predict --weights run " + file, before);
     EXPECT_EQ(outcome.code, 0) << outcome.err;

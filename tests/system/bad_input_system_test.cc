@@ -1,4 +1,4 @@
-// Weights and models that do not fit, given to the program: exit code and message.
+// Tests the exit code and message for weights and models that do not fit.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class BadInputTest : public SystemTest {
  protected:
-  // other.yaml trains LeNet-5 with `outputs` scores on digits.
+  // Writes other.yaml, which trains LeNet-5 with `outputs` scores on digits.
   void WriteOther(int outputs) {
     std::string model = Slurp(DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml");
     const std::string last = "outputs: 10}";
@@ -70,7 +70,7 @@ TEST_F(BadInputTest, TenThousandLayersAreChecked) {
 TEST_F(BadInputTest, ADeviceThatCannotBeHadIsRefused) {
   WriteOther(10);
   std::ofstream(folder_ / "other.yaml", std::ios::app) << "device: cuda\n";
-  // The place is named where no machine could run it: without the module.
+  // The error names the layer even on a machine without the CUDA module.
   const Outcome train = Run("train --config other.yaml");
   EXPECT_EQ(train.code, 2);
   EXPECT_THAT(train.err,
@@ -84,8 +84,8 @@ TEST_F(BadInputTest, ADeviceThatCannotBeHadIsRefused) {
   EXPECT_EQ(Run("check --config other.yaml --set device=auto").code, 0);
 }
 
-// Whoever asks for it: a thread, the data set, a layer's kernels (oneDNN has none to lose).  Memory ends for large chunks
-// alone (scarce/scarce_memory.cc), at places that follow from what a whole run takes.
+// The allocation that fails may be that of a thread, the data set or a layer's kernels (oneDNN's is not tested).  Only
+// large chunks are refused (scarce/scarce_memory.cc), at points that follow from the use of a whole run.
 TEST_F(BadInputTest, WhereMemoryEndsTheErrorSaysForWhat) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer allocates memory by itself";
@@ -136,8 +136,8 @@ TEST_F(BadInputTest, DamagedWeightsAreNamed) {
                     HasSubstr("neither a checkpoint nor a safetensors file")));
 }
 
-// One flipped byte of the newest checkpoint: whoever is asked for it says so, and only a run that
-// may take an older one goes on.
+// One byte of the newest checkpoint is flipped: every command that reads it reports that, and only a run that may take
+// an older checkpoint continues.
 TEST_F(BadInputTest, AFlippedByteIsCodeSixAndResumeTakesTheOlderStep) {
   ASSERT_EQ(
       Run(std::string(kSmall) + "--set max_steps=2 --set checkpoint.every_steps=1 --output run")

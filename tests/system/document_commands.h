@@ -1,4 +1,4 @@
-// The commands of the documents for users, and how a test runs each.
+// The commands in the documents for users, and how a test runs each of them.
 #pragma once
 
 #include <map>
@@ -6,14 +6,14 @@
 
 namespace dtrain {
 
-// Few samples, and two steps of them; a later --set of a key takes precedence over an earlier one.
+// A few samples and two steps; a later --set of a key replaces an earlier one.
 inline const std::string kFew =
     " --set data.train_samples=256 --set data.test_samples=64 --set max_steps=2";
-// The same of digits, in place of a data set that is of a publisher's server.
+// The same with digits, instead of a data set that would be downloaded from its publisher.
 inline const std::string kDigits = " --set data.name=digits" + kFew;
 inline const std::string kTwoSteps = " --set max_steps=2";
 
-// Run in the order in which the documents have them: the command, and what is put behind it.
+// Commands that run, in the order of the documents: the command, and the options that the test appends.
 inline const std::map<std::string, std::string> kCommandsRun = {
     // README.md
     {"dtrain doctor", ""},
@@ -136,7 +136,7 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"tools/reproduce/mgwfbp golden", " --dtrain build/release/dtrain --output golden"},
 };
 
-// Of those that end with another code than 0.
+// Exit codes other than 0.
 inline const std::map<std::string, int> kCodes = {
     {"dtrain ckpt diff runs/first runs/second", 1},
 };
@@ -147,7 +147,7 @@ inline constexpr char kPyTorch[] = "PyTorch";
 inline constexpr char kSystem[] = "installs or builds, as tests/run.sh does before this test";
 inline constexpr char kLong[] = "takes minutes to hours";
 
-// What each of the others needs.
+// What each of the other commands needs.
 inline const std::map<std::string, std::string> kCommandsNotRun = {
     {"launch/quickstart.sh", kSystem},
     {"launch/install-packages.sh", kSystem},

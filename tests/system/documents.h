@@ -1,4 +1,4 @@
-// The documents for users as a test reads them: commands, sections, names in backquotes.
+// Reads the documents for users: commands, sections, names in backquotes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ inline std::vector<std::string> LinesOfDocument(const std::string& path) {
   return lines;
 }
 
-// The lines of a document that are indented by four outside of ``` fences: each is a command, or goes on to an
-// END that the command names.  Comments behind a command are left out.
+// Returns the lines that are indented by four outside of ``` fences: each is a command, or continues one up to the END
+// that it names.  Comments after a command are left out.
 inline std::vector<std::string> CommandsOfDocument(const std::string& path) {
   static const std::regex comment(R"(\s+#.*$)");
   std::vector<std::string> commands;
@@ -55,7 +55,7 @@ inline std::vector<std::string> CommandsOfDocument(const std::string& path) {
   return commands;
 }
 
-// What follows "## `title`", up to the next "## ".
+// Returns the text after "## `title`", up to the next "## ".
 inline std::vector<std::string> SectionOfDocument(const std::string& path,
                                                   const std::string& title) {
   std::vector<std::string> section;

@@ -1,4 +1,4 @@
-// What the documents for users say is so: every command works, every key is explained.
+// Tests that the documents for users are correct: every command works, every key is explained.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using ::testing::UnorderedElementsAreArray;
 constexpr char kPath[] = "export PATH=\"$PWD/build/release:$PATH\"";
 constexpr char kGlossary[] = "framework/results/README.md";
 
-// Files that are written out in a document are commands as well, and need no row.
+// A command that writes a file from the document needs no row.
 bool WritesAFile(const std::string& command) { return command.starts_with("cat >"); }
 
 TEST(Documents, EveryCommandIsRunOrSaysWhyNot) {
@@ -40,7 +40,7 @@ TEST(Documents, TheReadmeIsReadInTenMinutes) {
   EXPECT_LT(Slurp(DTRAIN_SOURCE_DIR "/README.md").size(), 12'000u);
 }
 
-// "a.b" of objects in objects, "a[].b" of lists of objects.
+// Adds "a.b" for nested objects and "a[].b" for lists of objects.
 void AddKeys(const nlohmann::json& json, const std::string& before, std::set<std::string>& keys) {
   for (const auto& [key, value] : json.items()) {
     const std::string name = before + key;
@@ -54,7 +54,7 @@ void AddKeys(const nlohmann::json& json, const std::string& before, std::set<std
   }
 }
 
-// The names in the first cells of the tables of a section of the glossary.
+// Returns the names in the first cells of the tables of a glossary section.
 std::set<std::string> KeysToldIn(const std::string& section) {
   std::set<std::string> keys;
   for (const std::string& line : SectionOfDocument(kGlossary, section)) {
@@ -71,7 +71,7 @@ std::set<std::string> NamesToldIn(const std::string& section) {
 
 class DocumentsSystemTest : public SystemTest {
  protected:
-  // A folder as a user sees it, with images of two classes, and of three others.
+  // Creates a folder as a user has it, with images of two classes, and of three other ones.
   void SetUp() override {
     SystemTest::SetUp();
     fs::create_directories(folder_ / "build");
@@ -119,7 +119,8 @@ class DocumentsSystemTest : public SystemTest {
     }
   }
 
-  // The keys of all files of this name that the commands have left, whole files or a JSON object a line.
+  // Returns the keys in all files of this name that the commands have written, as one JSON document or one object a
+  // line.
   std::set<std::string> KeysWrittenTo(const std::string& file) {
     std::set<std::string> keys;
     for (const auto& entry : fs::recursive_directory_iterator(folder_ / "runs")) {
@@ -148,7 +149,8 @@ class DocumentsSystemTest : public SystemTest {
   }
 };
 
-// Keys that no run of the documents writes: sentences, slow events, and what goes by the machine's speed.
+// Keys that no run of the documents writes: those of sentences, of slow events, and those that depend on the machine's
+// speed.
 const std::set<std::string> kSeldom = {
     "test.perplexity",
     "test.bleu",
@@ -184,7 +186,7 @@ std::set<std::string> Without(std::set<std::string> names, const std::set<std::s
   return names;
 }
 
-// Compares both ways.  Further metrics of a model have names of their own.
+// Compares in both directions.  The keys of a model's further metrics are explained elsewhere.
 void ExpectTold(const std::set<std::string>& written, const std::string& section) {
   std::set<std::string> told = KeysToldIn(section);
   EXPECT_THAT(Without(Without(written, told), {"top5", "test.top5", "best.top5"}), IsEmpty())
@@ -194,7 +196,7 @@ void ExpectTold(const std::set<std::string>& written, const std::string& section
       << "told in " << section << ", and not written";
 }
 
-// Each part of "a[].b" stands in backquotes somewhere in the section.
+// Checks that each part of "a[].b" is in backquotes somewhere in the section.
 void ExpectWordsTold(const std::set<std::string>& keys, const std::string& section) {
   static const std::regex part("[a-z0-9_]+");
   const std::set<std::string> told = NamesToldIn(section);

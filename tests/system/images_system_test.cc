@@ -1,4 +1,4 @@
-// The program on images of one's own: trained, asked for classes, trained on with another head.
+// The program on the user's own images: training, classes from a trained model, and training on with another head.
 #include <gmock/gmock.h>
 
 #include "tests/data/image_files.h"
@@ -13,7 +13,7 @@ using ::testing::Not;
 
 constexpr int64_t kSide = 12;
 
-// Noise that is dark, light, or light in every third row or column.
+// Returns noise that is dark, light, or light in every third row or column.
 std::string ImageOf(const std::string& name, uint64_t seed) {
   std::vector<uint8_t> pixels = NoisyPixels(kSide, kSide, 3, seed);
   for (int64_t i = 0; i < std::ssize(pixels); ++i) {
@@ -67,7 +67,7 @@ TEST_F(ImagesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   const Outcome one = Run("predict --weights run others/rows/1.jpg --top 1");
   EXPECT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("others/rows/1.jpg  rows "));
-  // Upright, its light columns are rows.
+  // Turned upright, its light columns are rows.
   std::ofstream(folder_ / "phone.jpg") << WithExif(ImageOf("columns", 1), 6);
   const Outcome phone = Run("predict --weights run phone.jpg --top 1");
   EXPECT_THAT(phone.out, HasSubstr("phone.jpg  rows "));
@@ -97,7 +97,7 @@ TEST_F(ImagesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   EXPECT_THAT(tuned.err, HasSubstr("weights of run; re-initialised: "));
   EXPECT_THAT(Run("ckpt diff run/checkpoints/best.h5 tuned").out,
               AllOf(HasSubstr("fc.weight"), Not(HasSubstr("conv1"))));
-  // The images are not needed any more.
+  // The images are not needed for the rest.
   fs::remove_all(folder_ / "three");
   fs::remove_all(folder_ / "four");
   EXPECT_THAT(Run("predict --weights tuned --top 1 others/light/0.png").out,

@@ -1,4 +1,4 @@
-// The installed program: `cmake --install` into a folder of the test's own, then it is run from elsewhere.
+// Installs the program with `cmake --install` into a folder of the test's own and runs it from elsewhere.
 #include "tests/system/system_fixture.h"
 
 namespace dtrain {

@@ -1,5 +1,5 @@
-// One run, one truth: what two files of a run, its output and its progress tell of the same thing is the
-// same.  Real runs, stopped once in the middle of an epoch and resumed.
+// Facts of a run that are in two of its files, in its output or in its progress lines, must agree.  The runs are real,
+// stopped once in the middle of an epoch and resumed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr int kBatch = 48;  // 500 samples: 11 steps an epoch, of which the last has 20
+constexpr int kBatch = 48;  // 500 samples: 11 steps an epoch, the last of 20 samples
 constexpr int kEpochSamples = 500, kEpochSteps = 11, kEpochs = 3;
 
-// Starts what follows and sends it SIGTERM in the middle of its second epoch.
+// Starts the command that follows and sends it SIGTERM in the middle of its second epoch.
 constexpr char kStopInTheMiddle[] =
     "sh -c '\"$@\" & pid=$!; "
     "while kill -0 $pid && ! grep -qsE step.:1[4-9]. run/metrics.jsonl; do sleep 0.05; done; "
@@ -138,7 +138,7 @@ void OneTruthSystemTest::ExpectSchemas() {
   }
 }
 
-// Steps, samples and epochs.
+// Checks steps, samples and epochs.
 void OneTruthSystemTest::ExpectOnePosition() {
   const json& last = metrics_.back();
   EXPECT_EQ(summary_["step"], last["step"]);
@@ -162,7 +162,7 @@ void OneTruthSystemTest::ExpectOnePosition() {
       EXPECT_EQ(worker["own_steps"], summary_["step"].get<int64_t>() - from_);
     }
   }
-  // The workers count since the resume.
+  // Counts of the workers start at the resume.
   double at_resume = 0;
   for (const json& line : metrics_) {
     if (line["step"] == from_ && line["kind"] == "checkpoint") at_resume = line["samples"];
@@ -172,7 +172,7 @@ void OneTruthSystemTest::ExpectOnePosition() {
             GetParam().servers == 0 ? summary_["step"].get<int64_t>() : INT64_MAX);
 }
 
-// Both clocks go on over the resume and never back, and training is a part of the whole.
+// Both clocks continue after the resume and never go back; training time is a part of the total.
 void OneTruthSystemTest::ExpectOneTime() {
   double seconds = 0, training = 0;
   for (const json& line : metrics_) {
@@ -196,7 +196,7 @@ void OneTruthSystemTest::ExpectOneTime() {
 void OneTruthSystemTest::ExpectOneLoss() {
   const std::vector<json> steps = MetricsOf("step"), evaluations = MetricsOf("evaluation");
   EXPECT_EQ(summary_["train"]["loss"], steps.back()["loss"]);
-  // The mean of the last epoch's steps, by their samples; asynchronous workers' messages come late.
+  // The mean over the last epoch's steps, weighted by their samples; asynchronous workers' messages arrive late.
   const int64_t epoch = steps.back()["epoch"];
   double sum = 0, before = 0, all = 0;
   for (const json& line : steps) {
@@ -246,7 +246,7 @@ void OneTruthSystemTest::ExpectOneConfig() {
   EXPECT_LE(bucket["begin"], bucket["end"]);
 }
 
-// What the ranks have handed in since the summary began to count.
+// The traffic that ranks reported since the summary began to count.
 void OneTruthSystemTest::ExpectOneTraffic() {
   std::map<int, double> own_steps, compute, wait;
   double sent = 0, received = 0, messages = 0;
@@ -298,7 +298,7 @@ void OneTruthSystemTest::ExpectOneCheckpoint() {
   EXPECT_THAT(info["file"].get<std::string>(), HasSubstr(told["file"].get<std::string>()));
 }
 
-// What is behind a step at which a later file begins again is void.
+// Events after a step at which a later file begins are void.
 void OneTruthSystemTest::ExpectOneTensorBoard() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder_ / "run" / "tensorboard")) {
@@ -334,7 +334,7 @@ void OneTruthSystemTest::ExpectOneTensorBoard() {
   EXPECT_EQ(scalars.size(), expected) << "and nothing else";
 }
 
-// Every number of the summary, lists as well, and those of metrics.jsonl.
+// Checks every number of the summary, including lists, and those of metrics.jsonl.
 void OneTruthSystemTest::ExpectOneCsv() {
   const Outcome csv = Run("report --csv run");
   ASSERT_EQ(csv.code, 0) << csv.err;
@@ -369,7 +369,7 @@ void OneTruthSystemTest::ExpectOneCsv() {
   }
 }
 
-// Its sums are those of the whole run, also where the summary's are not.
+// The report's sums are those of the whole run, even where the summary's are not.
 void OneTruthSystemTest::ExpectOneReport() {
   ASSERT_EQ(Run("report run").code, 0);
   const std::string page = Slurp(folder_ / "run" / "report.html");
@@ -392,7 +392,7 @@ void OneTruthSystemTest::ExpectOneReport() {
   EXPECT_EQ(own_steps, windows);
 }
 
-// What people read.
+// Checks the text for users.
 void OneTruthSystemTest::ExpectOneText(const Outcome& outcome) {
   const std::string first = outcome.out.substr(0, outcome.out.find('\n'));
   EXPECT_THAT(first, HasSubstr(summary_["status"].get<std::string>() + " after "));
@@ -418,7 +418,7 @@ void OneTruthSystemTest::ExpectOneText(const Outcome& outcome) {
     ++epochs;
   }
   EXPECT_GT(epochs, 0U);
-  // The progress of a run that is piped: now and then a line, of a step that metrics.jsonl has.
+  // Progress of a piped run: now and then a line, about a step that is in metrics.jsonl.
   const std::regex progress("epoch ([0-9]+)/([0-9]+)  step ([0-9]+)/([0-9]+) .* loss ([0-9.e+-]+)");
   for (std::sregex_iterator it(outcome.err.begin(), outcome.err.end(), progress), end; it != end;
        ++it) {
@@ -443,7 +443,7 @@ TEST_P(OneTruthSystemTest, AllFilesOfARunSayTheSame) {
   const Outcome whole = Run(Train(""));
   ASSERT_EQ(whole.code, 0) << whole.err;
   ExpectOneTruth(whole);
-  // Of gradients that nobody waits for, the last ones may come together.
+  // If no worker waits for gradients, the last ones may arrive together.
   const double over = summary_["epochs"].get<double>() - kEpochs;
   EXPECT_GE(over, 0);
   EXPECT_LE(over * kEpochSamples, GetParam().strategy == "allreduce" ? 0 : kBatch);

@@ -1,4 +1,4 @@
-// These tests show what a run leaves alone, and what other users of the machine can do to it.
+// Tests that a run leaves other files and users alone, and what other users of the machine can do to it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A TCP socket that waits for connections, as /proc/net/tcp and tcp6 have it.
+// A listening TCP socket, from /proc/net/tcp or tcp6.
 struct Listener {
   std::string inode;
   in_port_t port = 0;
@@ -61,7 +61,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
-// A Visitor says three bytes of a greeting at each port, and stays.
+// Sends three bytes of a greeting to each port and keeps the connection.
 class Visitor {
  public:
   explicit Visitor(const std::vector<Listener>& listeners) {
@@ -90,15 +90,15 @@ class OtherUsers : public SystemTest {
  protected:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kLongest{
-      300};  // for what takes seconds, with sanitizers a minute
+      300};  // for steps that take seconds, or a minute with sanitizers
 
   void TearDown() override {
-    if (run_ > 0) ::kill(run_, SIGTERM);  // a test has failed before the run's end
+    if (run_ > 0) ::kill(run_, SIGTERM);  // the test failed before the run's end
     if (run_ > 0) CodeOf(run_);
     SystemTest::TearDown();
   }
 
-  // Starts a run with two workers in $OUT/run; the test's own child.  How its ranks talk is its own choice.
+  // Starts a run with two workers in $OUT/run, as a child of the test.  It chooses its own transport.
   pid_t Start(const std::string& options) {
     const std::string command = "export OUT='" + folder_.string() + "' CONFIGS='" + Configs() +
                                 "/runs'; cd \"$OUT\"; unset OMPI_MCA_btl; exec " + Program() + " " +
@@ -109,7 +109,7 @@ class OtherUsers : public SystemTest {
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
-  // Returns the exit code; kills a run that does not end, and what it has started then ends, too.
+  // Returns the exit code; kills a run that does not end, with its children.
   int CodeOf(pid_t child) {
     int status = 0;
     const auto deadline = Clock::now() + kLongest;
@@ -137,16 +137,16 @@ class OtherUsers : public SystemTest {
   ::testing::AssertionResult NoSteps(const char* why) const {
     return ::testing::AssertionFailure() << why << ": " << Slurp(folder_ / "err");
   }
-  pid_t run_ = 0;  // the one that has not been waited for
+  pid_t run_ = 0;  // the run that has not been waited for
 };
 
-// Open MPI takes five megabytes for each of two ranks; where they are not free, it is left to connect them by TCP.
+// Open MPI takes five megabytes of shared memory for each of two ranks; without them it would use TCP.
 bool SharedMemoryHasRoom() {
   struct statvfs disk = {};
   return ::statvfs("/dev/shm", &disk) == 0 && disk.f_bavail * disk.f_frsize >= 10 << 20;
 }
 
-// The run's folder has a name like those of the program's own temporary ones.
+// The run's folder has a name like those of the program's own temporary folders.
 TEST_F(OtherUsers, ARunInTheFolderForTemporaryFilesIsNotRemoved) {
   fs::create_directories(folder_ / "tmp");
   const std::string train =
@@ -204,7 +204,7 @@ TEST_F(OtherUsers, TooFewOpenFilesAreSaidBeforeAnythingStarts) {
   EXPECT_FALSE(fs::exists(folder_ / "refused"));
 }
 
-// The user keeps a config in the folder in which the run is to be.
+// The user has a config in the run's future folder.
 TEST_F(OtherUsers, AConfigInTheRunFolderIsNotWrittenOver) {
   fs::create_directories(folder_ / "mine");
   const std::string config = "# my notes\nmodel: lenet5\ndata: {name: digits}\n";
@@ -233,7 +233,7 @@ TEST_F(OtherUsers, LinesThatNoSweepHasWrittenAreNotWrittenOver) {
   for (int start = 0; start < 2; ++start) EXPECT_EQ(Run(sweep).code, 0);
 }
 
-// The checkpoints of one run are no place for another's.
+// A run must not write into another run's checkpoints.
 TEST_F(OtherUsers, AResumeFromElsewhereDoesNotRemoveARunsCheckpoints) {
   ASSERT_EQ(Run(std::string(kSmall) + "--output $OUT/a --set epochs=1").code, 0);
   ASSERT_EQ(Run(std::string(kSmall) + "--output $OUT/b").code, 0);

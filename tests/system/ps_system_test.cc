@@ -1,4 +1,4 @@
-// The parameter server as its users start it: under mpirun, recorded, replayed, stopped and hung.
+// The parameter server as users start it: under mpirun, recorded, replayed, stopped and hung.
 #include <signal.h>
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Starts what follows and sends it SIGTERM when steps are counted in run/metrics.jsonl.
+// Starts the command that follows and sends it SIGTERM when run/metrics.jsonl has several steps.
 constexpr char kStopAfterSomeSteps[] =
     "sh -c '\"$@\" & pid=$!; "
     "while kill -0 $pid && ! grep -qs kind.:.step run/metrics.jsonl; do sleep 0.1; done; "
@@ -21,7 +21,7 @@ constexpr char kStopAfterSomeSteps[] =
 
 class PsSystemTest : public SystemTest {
  protected:
-  // Samples applied, in epochs, as the run's summary says.
+  // Returns the applied samples, in epochs, from the run's summary.
   double EpochsOf(const std::string& run) const {
     const std::string summary = Slurp(folder_ / run / "summary.json");
     const size_t at = summary.find("\"epochs\": ");
@@ -38,8 +38,8 @@ TEST_F(PsSystemTest, BspWithThreeShardsEndsWithTheWeightsOfAllReduce) {
   EXPECT_EQ(WeightsOf("b"), WeightsOf("a"));
 }
 
-// Also over the rest at which workers of equal speed come together.  Their steps are long beside what a busy
-// machine adds to them, or others would be equal.
+// The record includes the boundary at which workers of equal speed are put into one group.  Steps are long compared
+// with a busy machine's delays, which would otherwise make other groups.
 TEST_F(PsSystemTest, ARecordedRunThatRegroupsReplaysToTheBit) {
   const std::string run = std::string(kSmall) +
                           "--workers 4 --output run --set strategy.record=true "
@@ -69,8 +69,7 @@ TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
   }
 }
 
-// The memory that messages name has what they would have carried: a replay, which copies, ends with the
-// bits of the run.
+// Shared memory has the content that messages would carry: a replay, which copies, ends with the bits of the run.
 TEST_F(PsSystemTest, ANodeSharesMemoryUnlessTold) {
   const std::string run = std::string(kSmall) +
                           "--workers 4 --set strategy.name=inhad --set strategy.record=true "
@@ -90,8 +89,8 @@ TEST_F(PsSystemTest, ANodeSharesMemoryUnlessTold) {
   }
 }
 
-// kill -9 of one rank while a checkpoint is written, as near as one can hit it: the run goes on, each
-// worker with its own mini-batches, and every one of them is counted once.
+// kill -9 hits one rank while it writes a checkpoint, as nearly as a test can time it: the run continues, each worker
+// with its own mini-batches, and every one is counted once.
 TEST_F(PsSystemTest, AKilledRunGoesOnFromTheFilesOfItsRanks) {
   for (const std::string strategy : {"ps_asp --set compress.name=topk", "ps_ssp", "gssp",
                                      "gssp --set compress.name=gdtopk", "inhad"}) {
@@ -168,12 +167,12 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunIsReadyToResume) {
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("resumed after step"));
   EXPECT_GE(EpochsOf("run"), 3);
-  // The mini-batch that reaches the end, and one of the worker that heard of it late.
+  // The mini-batch that reaches the end, and one of the worker that learnt of it late.
   EXPECT_LT(EpochsOf("run"), 3 + 2 * 32 / 2000.0);
 }
 
-// With one worker there is one order of updates, and the weights tell of the data behind them: the
-// resumed run sees what an undisturbed one sees then.
+// With one worker the order of updates is fixed, and the weights depend on the order of the data: the resumed run
+// continues with the data of an undisturbed one.
 TEST_F(PsSystemTest, AStoppedAsynchronousRunGoesOnWithItsData) {
   const std::string run = std::string(kSmall) + "--workers 1 --set strategy.name=ps_asp --output ";
   ASSERT_EQ(Run(run + "whole").code, 0);
@@ -186,11 +185,11 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunGoesOnWithItsData) {
   EXPECT_EQ(WeightsOf("run"), WeightsOf("whole"));
 }
 
-// Stops the process of a rank, as the kernel does with one that swaps or hangs.  Its output is
-// named after this process: the test may run elsewhere on the machine at the same time.
+// Stops the process of a rank, as the kernel does when it swaps or hangs.  The output is named after this process,
+// because the test may also run elsewhere on the machine.
 TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
   const std::string output = "hung-" + std::to_string(::getpid());
-  // The server is stopped once the workers' steps are being counted.
+  // Stops the server when the workers' steps are being counted.
   std::thread stopper([&] {
     const std::string server =
         "cd '" + folder_.string() +
@@ -215,7 +214,7 @@ TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
                              HasSubstr("rank 2: server 0, no answer")));
 }
 
-// Over MPI nobody goes on without a rank: the run ends, and says which one it was.
+// Over MPI no run continues without a rank: it ends and names the lost one.
 TEST_F(PsSystemTest, AWorkerThatVanishesInARoundEndsTheRunNamed) {
   const std::string output = "vanished-" + std::to_string(::getpid());
   std::thread killer([&] {

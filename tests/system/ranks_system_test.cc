@@ -1,4 +1,4 @@
-// How `dtrain train` starts ranks, and what they say on stderr.
+// Tests how `dtrain train` starts ranks, and what they print on stderr.
 #include <regex>
 
 #include "tests/system/system_fixture.h"
@@ -13,7 +13,7 @@ using ::testing::Not;
 
 class Ranks : public SystemTest {
  protected:
-  // `options` of a short run in folder `run`.
+  // Runs `options` of a short run in folder `run`.
   Outcome Train(const std::string& run, const std::string& options) {
     return Run(
         "train --config $CONFIGS/quickstart.yaml --set data.train_samples=256 "
@@ -37,7 +37,7 @@ TEST_F(Ranks, ServersTakeTheirShareOfTheHosts) {
               AllOf(HasSubstr("\"workers\": 2,"), HasSubstr("\"servers\": 1,")));
 }
 
-// Of ranks that somebody else started, too: none trains.
+// This includes ranks that another launcher started: none of them trains.
 TEST_F(Ranks, ADryRunIsTheFirstRanks) {
   const Outcome dry =
       Run("train --config $CONFIGS/quickstart.yaml --set data.train_samples=256 "
@@ -60,7 +60,7 @@ TEST_F(Ranks, HostsThatAreTooFewOrNoneAreRefused) {
   EXPECT_FALSE(fs::exists(folder_ / "few"));
 }
 
-// As `scontrol suspend` does it.  No rank has waited for another in that time, and none hangs.
+// As `scontrol suspend` does.  No rank waited for another during that time, and none hangs.
 TEST_F(Ranks, ARunThatStoodStillGoesOn) {
   const std::string stop_and_go =
       "sh -c '\"$@\" & while kill -0 $! && ! grep -qs kind.:.step still/metrics.jsonl; do sleep "

@@ -1,4 +1,4 @@
-// What a run leaves behind, and the page and table that are made of it.
+// Tests a run's files, and the page and the table made from them.
 #include <nlohmann/json.hpp>
 
 #include "tests/system/system_fixture.h"
@@ -34,7 +34,7 @@ class ReportSystemTest : public SystemTest {
   }
 };
 
-// The steps, times, bytes and staleness that the ranks handed in at boundaries are those of the summary.
+// The steps, times, bytes and staleness that ranks reported at boundaries equal those of the summary.
 TEST_F(ReportSystemTest, ThePageSaysWhatTheSummarySays) {
   const Outcome run = Run(std::string(kRun) +
                           "--output run --set timeline=true --set strategy.name=ps_ssp "

@@ -1,4 +1,4 @@
-// Runs that start together, by the real program: each has a folder of its own, or is refused.
+// Real runs that start at the same time: each gets its own folder or is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ constexpr int kRuns = 12;
 
 class RunFolderSystemTest : public SystemTest {
  protected:
-  // Starts them all, waits, and returns their exit codes with how often each came.
+  // Starts all of them, waits, and returns how often each exit code occurred.
   std::map<std::string, int> StartTogether(const std::string& more) {
     const std::string one = std::string(kSmall) + "--set threads=1 " + more;
     const std::string loop = "for i in $(seq " + std::to_string(kRuns) +
@@ -47,7 +47,7 @@ TEST_F(RunFolderSystemTest, OfTwelveWithOneOutputOneRuns) {
   EXPECT_EQ(StartTogether("--set epochs=20 --output same"),
             (std::map<std::string, int>{{"0\n", 1}, {"2\n", kRuns - 1}}));
   EXPECT_EQ(WeightsOf("same").size(), 64u);
-  // One that starts so late that the first has ended finds that one's checkpoints.
+  // A run that starts after the first one's end finds that one's checkpoints.
   const auto refused =
       AnyOf(AllOf(HasSubstr("another run writes into same: process "), HasSubstr(" on ")),
             HasSubstr("same holds the checkpoints of an earlier run"));
@@ -65,7 +65,7 @@ TEST_F(RunFolderSystemTest, ARunThatNeverBeganLeavesNoFolder) {
   EXPECT_TRUE(fs::is_empty(folder_ / "runs"));
 }
 
-// Whatever becomes of the run, what was there before stays.
+// Files that existed before stay, however the run ends.
 TEST_F(RunFolderSystemTest, AFailedRunRemovesNothingThatItDidNotMake) {
   std::ofstream(folder_ / "file") << "mine";
   fs::create_directories(folder_ / "folder");

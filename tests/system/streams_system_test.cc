@@ -1,4 +1,4 @@
-// Commands whose stdin, stdout or stderr is not what one expects.
+// Tests commands with an unusual stdin, stdout or stderr.
 #include "tests/system/system_fixture.h"
 
 namespace dtrain {
@@ -8,7 +8,7 @@ using ::testing::HasSubstr;
 
 class StreamsTest : public SystemTest {
  protected:
-  // The exit status of a shell's command, with $DTRAIN for the program; what it says is in `err`.
+  // Runs a shell command, with $DTRAIN for the program, and returns its exit status; `err` has its output.
   int Shell(const std::string& command) {
     const std::string all = "export DTRAIN='" + Program() + "' CONFIGS='" + Configs() +
                             "/runs'; cd '" + folder_.string() + "'; " + command + " 2>err";

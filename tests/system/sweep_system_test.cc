@@ -1,4 +1,4 @@
-// `dtrain sweep`: its runs, its table, and what becomes of one that is cut short.
+// Tests `dtrain sweep`: its runs, its table, and how an interrupted one continues.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -20,7 +20,7 @@ constexpr char kSweep[] =
 
 class SweepSystemTest : public SystemTest {
  protected:
-  // A sweep in a session of its own, which a signal reaches without its parents.
+  // Starts a sweep in a session of its own, so that a signal does not reach its parents.
   pid_t Start(const std::string& arguments) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -72,11 +72,11 @@ TEST_F(SweepSystemTest, TwoSeedsAtATimeEndInOneRowAndAreNotRunAgain) {
   EXPECT_THAT(again.out,
               AllOf(ContainsRegex("run +accuracy %"), HasSubstr("all "), HasSubstr("results s\n")));
   EXPECT_EQ(fs::last_write_time(folder_ / "s" / "seed=1" / "summary.json"), written);
-  // A further seed is run alone.
+  // Only the additional seed is run.
   const Outcome more = Run(sweep.substr(0, sweep.find("--set seed")) +
                            "--set seed=1,2,3 --set cluster.slowdown=[1] --output s");
   EXPECT_THAT(more.err, AllOf(HasSubstr("2 of 3 runs are done already"), HasSubstr("[3/3]")));
-  // The same folder for another config is refused.
+  // The same folder with another config is refused.
   const Outcome other = Run(std::string(kSweep) + "--set seed=1,2 --set batch=32 --output s");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("s/seed=1 holds a run of another config"));
@@ -126,7 +126,7 @@ TEST_F(SweepSystemTest, ErrorsAreToldBeforeAnythingStarts) {
   EXPECT_THAT(output.err, HasSubstr("each run of a sweep has an output folder of its own"));
 }
 
-// The ranks that a run starts have the cluster as well, and agree on their config.
+// The ranks that a run starts also get the cluster, and agree on their config.
 TEST_F(SweepSystemTest, RanksOfARunHaveItsCluster) {
   const Outcome outcome = Run(std::string(kSmall) + "--cluster tianhe2 --workers 2 --output run " +
                               "--set max_steps=2");
@@ -135,7 +135,7 @@ TEST_F(SweepSystemTest, RanksOfARunHaveItsCluster) {
               AllOf(HasSubstr("  workers: 2\n"), HasSubstr("  per_node: 4\n")));
 }
 
-// Ctrl-C: what runs writes a checkpoint, and the same command goes on with it, to the same bits.
+// After Ctrl-C the running run writes a checkpoint, and the same command continues to the same bits.
 TEST_F(SweepSystemTest, AStoppedSweepGoesOn) {
   const std::string keys = "--set seed=1,2 --set epochs=60 --set cluster.step_seconds=0.02 ";
   std::string sweep = std::string(kSweep) + keys + "--output s";

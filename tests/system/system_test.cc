@@ -1,5 +1,4 @@
-// The program as its users start it: real processes under mpirun, killed, resumed and asked
-// wrongly.
+// The program as users start it: real processes under mpirun, killed, resumed, and with wrong arguments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -30,7 +29,7 @@ TEST_F(SystemTest, WorkersTrainUnderTheSupervisorAndUnderPlainMpirun) {
   EXPECT_EQ(WeightsOf("a"), WeightsOf("b"));
 }
 
-// kill -9 of one rank once there is a checkpoint; mpirun ends the others.
+// kill -9 hits one rank when there is a checkpoint; mpirun ends the others.
 TEST_F(SystemTest, ARunKilledInTheMiddleResumesToTheSameWeights) {
   const std::string run =
       "train --config $CONFIGS/quickstart.yaml --workers 2 --set checkpoint.every_steps=50 "
@@ -41,7 +40,7 @@ TEST_F(SystemTest, ARunKilledInTheMiddleResumesToTheSameWeights) {
     for (int i = 0; i < 6000 && !fs::exists(latest); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    // The newest process with this argument is a rank (exec: not the shell that looks for it).
+    // The newest process with this argument is a rank (exec: pkill must not match its own shell).
     std::system(("exec pkill -9 -n -f -- '--output " + folder_.string() + "/part'").c_str());
   });
   const Outcome killed = Run(run + "--output $OUT/part");
@@ -106,7 +105,7 @@ TEST_F(SystemTest, SeedsEndInATable) {
   EXPECT_NE(WeightsOf("runs/seed-1"), WeightsOf("runs/seed-2"));
 }
 
-// With one worker and with several; a folder that is named by the time has to be named then.
+// Tests one worker and several; a folder that is named by the time must be named in the hint.
 TEST_F(SystemTest, AStoppedRunSaysHowItGoesOn) {
   const std::string by_time =
       std::string(kSmall) + "--set epochs=1000000 --set output=by-{time} --workers ";
@@ -150,7 +149,7 @@ TEST_F(SystemTest, TimeWritesAProfile) {
       AllOf(HasSubstr("\"conv1\""), HasSubstr("backward_seconds"), HasSubstr("ready_seconds")));
 }
 
-// The measured times of the sums make a profile by which a run of as many workers plans.
+// The measured times of the sums complete a profile, with which a run of as many workers plans.
 TEST_F(SystemTest, BenchSumsCompletesAProfile) {
   ASSERT_EQ(Run("time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json").code, 0);
   const std::string mine = " --workers 2 --set strategy.name=mgwfbp ";

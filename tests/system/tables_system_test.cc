@@ -1,4 +1,4 @@
-// The program on tables of one's own: columns go by their names, and files of another kind are told apart.
+// The program on the user's own tables: columns are matched by name, and files of another kind are detected.
 #include <gmock/gmock.h>
 
 #include "tests/system/system_fixture.h"
@@ -15,7 +15,7 @@ class TablesSystemTest : public SystemTest {
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
   }
-  // Two classes by the first column; the second is as large and says nothing.
+  // Two classes that depend on the first column; the second is as large and irrelevant.
   static std::string Rows(const std::string& header, bool swapped) {
     std::string text = header;
     for (int i = 0; i < 60; ++i) {
@@ -64,7 +64,7 @@ TEST_F(TablesSystemTest, AModelTakesColumnsByTheirNames) {
   EXPECT_EQ(train.code, 3);
   EXPECT_THAT(train.err, HasSubstr("was trained on other columns: number 1 is 'a' there and 'b' in "
                                    "data.train"));
-  // Columns are the same and classes are not.
+  // The columns are the same; the classes are not.
   std::string renamed = Rows("a,b,kind\n", false);
   for (size_t at = 0; (at = renamed.find("low", at)) != std::string::npos;) {
     renamed.replace(at, 3, "calm");

@@ -1,4 +1,4 @@
-// What a user sees at a terminal: the status line fits, follows a resize, and nothing is glued to it.
+// Tests the output at a terminal: the status line fits, follows a resize, and never shares a line with other text.
 #include <pty.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -20,7 +20,7 @@ using ::testing::Le;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// A terminal's lines, with what carriage returns and "erase to the end" do; other sequences are colours.
+// The lines of a terminal, after carriage returns and "erase to the end"; other sequences are colours.
 class Screen {
  public:
   explicit Screen(size_t columns) : columns_(columns) {}
@@ -29,13 +29,13 @@ class Screen {
   void Take(const std::string& bytes) {
     for (const char c : bytes) Take(c);
   }
-  // Finished lines, and the one at the cursor.
+  // Returns the finished lines and the one at the cursor.
   std::vector<std::string> lines() const {
     std::vector<std::string> all = lines_;
     all.push_back(line_);
     return all;
   }
-  // Each state of a line in which the cursor went back to its begin, or forward to the next.
+  // Returns each state of a line in which the cursor went back to its begin or on to the next line.
   const std::vector<std::string>& shown() const { return shown_; }
   size_t too_wide() const { return too_wide_; }
 
@@ -79,7 +79,7 @@ bool IsStatus(const std::string& line) {
 
 class TerminalTest : public SystemTest {
  protected:
-  // Runs it on a terminal.  `look` is called after each chunk of output.
+  // Runs a command on a terminal.  `look` is called after each chunk of output.
   int OnTerminal(const std::string& arguments, unsigned short columns,
                  const std::function<void(int terminal, pid_t child)>& look = {}) {
     screen_ = Screen(columns);
@@ -117,7 +117,7 @@ class TerminalTest : public SystemTest {
     std::ranges::copy_if(screen_.shown(), std::back_inserter(lines), IsStatus);
     return lines;
   }
-  // At the end: messages begin their line, and the status line is gone.
+  // Checks that messages begin at the start of a line, and that the status line is gone at the end.
   void ExpectWholeLines() const {
     for (const std::string& line : screen_.lines()) {
       EXPECT_FALSE(IsStatus(line)) << line << "\n" << raw_;
@@ -131,7 +131,7 @@ class TerminalTest : public SystemTest {
   std::string raw_;
 };
 
-// Epochs of a second, of steps that take a hundredth.
+// Epochs of a second, with steps of a hundredth of a second.
 constexpr char kSlow[] =
     "train --config $CONFIGS/quickstart.yaml --set data.train_samples=6400 "
     "--set data.test_samples=100 --set batch=64 --set cluster.step_seconds=0.01 "
@@ -166,7 +166,7 @@ TEST_F(TerminalTest, AResizeIsFollowed) {
       resized = true;
       const winsize size = {.ws_row = 24, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
       ::ioctl(terminal, TIOCSWINSZ, &size);
-      screen_ = Screen(80);  // what is on its way is as wide as before
+      screen_ = Screen(80);  // output in flight is as wide as before
     };
     ASSERT_EQ(OnTerminal(std::string(kSlow) + "--set epochs=2 " + workers, 80, look), 0) << raw_;
     ASSERT_TRUE(resized);
@@ -178,7 +178,7 @@ TEST_F(TerminalTest, AResizeIsFollowed) {
   }
 }
 
-// The terminal shows it behind the line.
+// The terminal shows ^C after the status line.
 TEST_F(TerminalTest, WhatCtrlCShowsIsWiped) {
   for (const char* const workers : {"--workers 1", "--workers 2"}) {
     fs::remove_all(folder_ / "run");
@@ -196,7 +196,7 @@ TEST_F(TerminalTest, WhatCtrlCShowsIsWiped) {
   }
 }
 
-// It goes on until it has shown that: how long that takes is the machine's affair.
+// Runs until it has shown its progress, however slow the machine is.
 TEST_F(TerminalTest, ASimulationShowsHowFarItIs) {
   bool stopped = false;
   const auto look = [&](int terminal, pid_t) {
@@ -224,7 +224,7 @@ TEST_F(TerminalTest, ASimulationEndsWithItsTable) {
   for (const std::string& line : screen_.lines()) EXPECT_THAT(line, SizeIs(Le(100U)));
 }
 
-// A signal ends it, and the shell's prompt begins a line of its own.
+// A signal ends the simulation, and the shell's prompt starts on a new line.
 TEST_F(TerminalTest, ASimulationThatIsInterruptedLeavesNoLine) {
   bool stopped = false;
   const auto look = [&](int terminal, pid_t) {

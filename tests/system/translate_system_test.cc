@@ -1,4 +1,4 @@
-// The program on sentences: trained, evaluated, asked for translations.
+// The program on sentences: training, evaluation, translation.
 #include <gmock/gmock.h>
 
 #include "tests/support/toy_translation.h"
@@ -29,7 +29,7 @@ TEST_F(TranslateSystemTest, FromTextToText) {
   const Outcome trained = Run("train --config run.yaml --output run");
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.out, AllOf(HasSubstr("test perplexity "), HasSubstr(", BLEU ")));
-  // Capital messages, an empty line, no end of the last line.
+  // Capital letters, an empty line, and no newline at the end.
   const Outcome lines = Translate("Eins ROT blau\n\nHAUS gru\u0308n\nzwei");
   EXPECT_EQ(lines.code, 0) << lines.err;
   EXPECT_EQ(lines.out, "one red blue\n\nhouse green\ntwo\n");
@@ -42,14 +42,14 @@ TEST_F(TranslateSystemTest, FromTextToText) {
   EXPECT_THAT(evaluated.out, AllOf(HasSubstr("\"perplexity\""), HasSubstr("\"bleu\"")));
   EXPECT_EQ(Run("eval --config run.yaml --weights run --split validation").code, 0);
   EXPECT_EQ(Run("eval --weights run --json").out,
-            evaluated.out);  // the checkpoint brings the config
+            evaluated.out);  // the checkpoint contains the config
   const std::string red = Translate("rot\n").out;
   EXPECT_EQ(Run("translate --weights run < in").out, red);
 
   const Outcome broken = Translate("eins\nro\xFFt\n");
   EXPECT_EQ(broken.code, 3);
   EXPECT_THAT(broken.err, HasSubstr("line 2: byte 3 (0xff) is no UTF-8"));
-  // The data set is needed for a comparison only: some of it, another one, none.
+  // Only a comparison needs the data set: it is incomplete, another one, or missing.
   fs::remove(folder_ / "multi30k/raw/val.en");
   const Outcome some = Translate("eins\n");
   EXPECT_EQ(some.out, "one\n");

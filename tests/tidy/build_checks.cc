@@ -10,12 +10,13 @@ namespace dtrain::tidy {
 
 namespace {
 
-// tests/comm/mpi/x.cc -> tests/comm
+// Returns the first two folders: tests/comm/mpi/x.cc gives tests/comm.
 std::string TopTwo(const std::string& path) {
   return path.substr(0, path.find('/', path.find('/') + 1));
 }
 
-// By lines, what is no constant of a class or function.
+// Returns the constants at namespace scope by their line number.  Members and local constants are
+// indented and do not match.
 std::map<size_t, std::string> ConstantsOf(const SourceFile& file) {
   static const std::regex constant(
       R"((?:inline |static )*const(?:expr)? [\w:<>, *]+\b(k[A-Z]\w*)\b.*)");
@@ -50,7 +51,7 @@ std::set<std::string> CompiledSources(const std::string& json, const std::string
 }
 
 Findings CheckSourcesCompiled(const SourceTree& tree, const std::set<std::string>& compiled) {
-  // The CUDA module is left out as a whole where no toolkit is.
+  // A build without the CUDA toolkit leaves the whole CUDA module out.
   const auto of_cuda = [](const std::string& path) {
     return path.ends_with("_cuda.cc") || path.ends_with("_cuda.cu") || Under(path, "tests/cuda");
   };
@@ -74,7 +75,7 @@ Findings CheckTestFoldersRegistered(const SourceTree& tree) {
     for (std::sregex_iterator at(file.text.begin(), file.text.end(), call), end; at != end; ++at) {
       registered.insert("tests/" + (*at)[3].str());
     }
-    // What tests load is a module.
+    // A CMake module whose name has a folder is a library that tests load.
     static const std::regex module(R"(\n\s*add_library\(\w+ MODULE (\w+)/)");
     for (std::sregex_iterator at(file.text.begin(), file.text.end(), module), end; at != end;
          ++at) {

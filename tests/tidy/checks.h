@@ -1,5 +1,5 @@
-// Housekeeping as unit tests: each check reads the tree and says what is out of order, one line a
-// finding, "path:line: what".  No findings: tidy.
+// Housekeeping checks as unit tests.  Each check reads the tree and returns its findings, one line
+// each: "path:line: what".  A tidy tree has none.
 #pragma once
 
 #include <set>
@@ -12,46 +12,48 @@ namespace dtrain::tidy {
 
 using Findings = std::vector<std::string>;
 
-// include_checks.cc
+// include_checks.cc defines these checks.
 
-// Folders include along the arrows of CMakeLists.txt only (DEPS of dtrain_library, and what those
-// stand on); every "..." include is a file of the tree, named from its root.
+// Folders include only folders that CMakeLists.txt lets them depend on (DEPS of dtrain_library,
+// directly or indirectly).  Every "..." include is a file of the tree, named from its root.
 Findings CheckIncludeArrows(const SourceTree& tree);
-// Nets, strategies and the simulator link no oneDNN, MPI or CUDA, by way of nothing that they stand
-// on in CMakeLists.txt.
+// Nets, strategies and the simulator link no oneDNN, MPI or CUDA, directly or through any
+// dependency in CMakeLists.txt.
 Findings CheckLightLibraries(const SourceTree& tree);
-// Libraries whose headers are slow to compile or not everywhere stay in the folders made for them,
-// and out of headers.
+// Libraries that are slow to compile or not installed everywhere are included only in the folders
+// made for them, and not in headers.
 Findings CheckHeavyHeaders(const SourceTree& tree);
 // Every header is included by another file.
 Findings CheckHeadersUsed(const SourceTree& tree);
 
-// purity_checks.cc
+// purity_checks.cc defines this check.
 
-// Protocols read no clock; nothing draws random numbers that are not counted (core/random.h).
+// Protocols read no clock, and all random numbers are counted ones (core/random.h).
 Findings CheckPurity(const SourceTree& tree);
 
-// build_checks.cc
+// build_checks.cc defines these checks.
 
-// Every .cc is compiled.  `compiled`: paths from the root, from CompiledSources.
+// Every .cc file is compiled.  `compiled` has paths from the root, as CompiledSources returns them.
 Findings CheckSourcesCompiled(const SourceTree& tree, const std::set<std::string>& compiled);
-// Every folder of tests/ with a .cc is a dtrain_test or dtrain_mpi_test of tests/CMakeLists.txt.
+// Every folder of tests/ with a .cc file is a dtrain_test or dtrain_mpi_test of
+// tests/CMakeLists.txt.
 Findings CheckTestFoldersRegistered(const SourceTree& tree);
-// No constant of a source has the name of one in a header of its folder: where sources are compiled as one, it
-// would be taken for the header's by those that stand behind it.
+// No constant of a source has the name of one in a header of its folder.  In a unity build the
+// files after that source would use its constant in place of the header's.
 Findings CheckConstantsOfHeaders(const SourceTree& tree);
-// The "file" entries of a compile_commands.json under `root`, relative to it, and what those that CMake makes of
-// several files include.
+// Returns the "file" entries of a compile_commands.json that are under `root`, relative to it.  For
+// a unity file it adds the sources that the file includes.
 std::set<std::string> CompiledSources(const std::string& json, const std::string& root);
 
-// text_checks.cc
+// text_checks.cc defines these checks.
 
 Findings CheckWhitespace(const SourceTree& tree);    // no tabs, no trailing blanks, a last newline
-Findings CheckMachinePaths(const SourceTree& tree);  // no path of somebody's machine
+Findings CheckMachinePaths(const SourceTree& tree);  // no path of a developer's machine
 
-// link_checks.cc
+// link_checks.cc defines this check.
 
-// Links between the documents lead to a file or folder of the tree, and to a heading of it.
+// Links between the documents lead to an existing file or folder of the tree, and to an existing
+// heading.
 Findings CheckLinks(const SourceTree& tree);
 
 }  // namespace dtrain::tidy

@@ -10,7 +10,7 @@ namespace dtrain::tidy {
 namespace {
 
 // A library's headers, the folders whose .cc files (in tests/, headers too) may include them, and
-// the headers that may as well because only those .cc files include them in turn.
+// the headers that may include them because only those .cc files include these headers in turn.
 struct Heavy {
   std::string prefix;
   std::vector<std::string> folders;
@@ -42,7 +42,7 @@ std::string Finding(const SourceFile& file, const Include& include, const std::s
   return file.path + ":" + std::to_string(include.line) + ": " + what;
 }
 
-// What stands in CMakeLists.txt: dtrain_library(NAME DIR folder... DEPS library... ...).
+// The dependencies in CMakeLists.txt: dtrain_library(NAME DIR folder... DEPS library... ...).
 class Arrows {
  public:
   explicit Arrows(const std::string& cmake) {
@@ -52,12 +52,12 @@ class Arrows {
     }
   }
 
-  // The library whose folder `path` lies in; "" for none (tests, tools).
+  // Returns the library whose folder contains `path`; "" for none (tests, tools).
   std::string LibraryOf(const std::string& path) const {
     const std::string folder = FolderOf(path);
     const auto exact = library_of_.find(folder);
     if (exact != library_of_.end()) return exact->second;
-    // framework/strategies/* and the like
+    // DIR may contain a pattern such as framework/strategies/*.
     const auto any = library_of_.find(FolderOf(folder) + "/*");
     return any == library_of_.end() ? "" : any->second;
   }
@@ -68,7 +68,7 @@ class Arrows {
     return !libraries_.at(library).alone || FolderOf(from) == FolderOf(to);
   }
 
-  // What `library` and those it stands on link beside each other.
+  // Returns the external libraries that `library` and its dependencies link.
   std::set<std::string> LinksOf(const std::string& library) const {
     const auto it = libraries_.find(library);
     if (it == libraries_.end()) return {};
@@ -81,7 +81,7 @@ class Arrows {
   struct Library {
     std::vector<std::string> deps;
     std::vector<std::string> links;
-    bool alone = false;  // its folders do not include each other
+    bool alone = false;  // its folders may not include each other
   };
 
   void Add(const std::string& name, const std::string& arguments) {
@@ -102,7 +102,7 @@ class Arrows {
     }
   }
 
-  // CMake lets a library stand on earlier ones only, so there are no circles.
+  // CMake lets a library depend on earlier ones only, so there are no cycles.
   bool StandsOn(const std::string& library, const std::string& target) const {
     const auto it = libraries_.find(library);
     if (it == libraries_.end()) return false;
@@ -127,7 +127,7 @@ bool OfTheProgram(const std::string& path) {
 }
 
 bool HeavyAllowed(const SourceFile& file, const Heavy& heavy) {
-  if (file.path == "framework/cli/doctor_report.cc") return true;  // asks each for its version
+  if (file.path == "framework/cli/doctor_report.cc") return true;  // prints each one's version
   if (IsHeader(file) && !Under(file.path, "tests"))
     return std::count(heavy.headers.begin(), heavy.headers.end(), file.path) > 0;
   return std::any_of(heavy.folders.begin(), heavy.folders.end(),

@@ -10,7 +10,7 @@ namespace dtrain::tidy {
 
 namespace {
 
-// What GitHub makes of a heading: "## The `x` of y" is found by #the-x-of-y.
+// Returns GitHub's anchor of a heading: "## The `x` of y" gives the-x-of-y.
 std::string AnchorOf(const std::string& heading) {
   std::string anchor;
   for (const unsigned char c : heading.substr(heading.find(' ') + 1)) {
@@ -31,7 +31,7 @@ std::set<std::string> AnchorsOf(const SourceFile& file) {
   return anchors;
 }
 
-// "a/b" and "../c" to "a/c"; "" outside of the tree.
+// Resolves "../c" in folder "a/b" to "a/c".  Returns "" if the target is outside the tree.
 std::string Resolved(const std::string& folder, const std::string& target) {
   std::vector<std::string> parts;
   const std::string path = folder.empty() ? target : folder + "/" + target;
@@ -66,8 +66,8 @@ Findings CheckLinks(const SourceTree& tree) {
   static const std::regex link(R"(\]\(([^)#\s]*)(?:#([^)\s]*))?\))");
   Findings findings;
   for (const auto& [path, own] : anchors) {
-    const auto file =
-        std::find_if(tree.begin(), tree.end(), [&](const SourceFile& f) { return f.path == path; });
+    const auto file = std::find_if(tree.begin(), tree.end(),
+                                   [&path = path](const SourceFile& f) { return f.path == path; });
     int number = 0;
     for (const std::string& line : LinesOf(file->text)) {
       ++number;

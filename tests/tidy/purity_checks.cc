@@ -8,7 +8,7 @@ namespace {
 
 struct Rule {
   std::string folder;
-  std::string except;  // a folder in it; "" for none
+  std::string except;  // a folder inside it; "" for none
   std::regex pattern;
   std::string what;
 };
@@ -19,7 +19,7 @@ const std::vector<Rule>& Rules() {
       R"(|\b(std::)?time\s*\(|\bclock\s*\()");
   static const std::regex thread(
       R"(<thread>|\bstd::j?thread\b|\bthis_thread\b|\bpthread_|<mutex>)");
-  // What hosts the exchange thread of a real rank, and times it.
+  // This folder runs and times the exchange thread of a real rank.
   static const std::string host = "framework/exchange/threaded";
   static const std::vector<Rule> rules = {
       {"framework/strategies", "", clock, "reads a clock"},

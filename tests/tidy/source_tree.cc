@@ -31,7 +31,7 @@ void Load(const fs::path& file, const fs::path& root, SourceTree& tree) {
 SourceTree LoadSourceTree(const fs::path& root) {
   SourceTree tree;
   for (const auto& top : fs::directory_iterator(root)) {
-    if (top.path().filename() == ".git") continue;  // a file, in a work tree beside the first
+    if (top.path().filename() == ".git") continue;  // it is a file in a linked work tree
     if (top.is_regular_file()) Load(top.path(), root, tree);
     if (!top.is_directory() || !kFolders.contains(top.path().filename())) continue;
     for (const auto& entry : fs::recursive_directory_iterator(top)) {

@@ -1,4 +1,4 @@
-// The repository's own text files, as the tidy checks see them.  Tests plant files of their own.
+// The repository's own text files, for the tidy checks.  Tests add made-up files.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,7 @@ struct SourceFile {
 
 using SourceTree = std::vector<SourceFile>;
 
-// Every text file under the top-level folders that belong to the project (not build/, runs/,
-// .git/).
+// Returns every text file in the project's top-level folders (not build/, runs/, .git/).
 SourceTree LoadSourceTree(const std::filesystem::path& root);
 
 bool IsHeader(const SourceFile& file);
@@ -25,12 +24,13 @@ bool Under(std::string_view path, std::string_view folder);
 std::string FolderOf(const std::string& path);
 
 std::vector<std::string> LinesOf(const std::string& text);
-// C++ without its // comments.  String literals are not told apart: a "//" in one ends the line.
+// Returns C++ text without its // comments.  String literals are not recognised: a "//" in one ends
+// the line.
 std::string WithoutComments(const std::string& text);
 
 struct Include {
   std::string target;
-  bool quoted = false;  // "x" rather than <x>
+  bool quoted = false;  // true for "x", false for <x>
   int line = 0;
 };
 std::vector<Include> IncludesOf(const SourceFile& file);

@@ -15,7 +15,7 @@ bool IsCode(const SourceFile& file) {
   return std::regex_search(file.path, code);
 }
 
-// Home and work folders, put together here so that this file passes its own check.
+// The pattern matches home and work folders.  It is split so that this file passes its own check.
 const std::regex& MachinePath() {
   static const std::regex pattern(std::string("(^|[\\s\"'=(:])/(") +
                                   "ho"

@@ -1,4 +1,4 @@
-// Each check passes on the repository, and fails on a planted error.
+// Each check passes on the repository and fails on a planted error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Where a training step's time goes, and what is left to gain.
+"""Shows how the time of a training step is spent, and how much could be gained.
 
     tools/bench/account.py --model resnet18 --batch 32 --threads 1
 
-Reads `dtrain bench layers`, adds up the layers of a kind, and sets beside each the time below which it
-cannot go: its products at the peak of the arithmetic, or its tensors once at the bandwidth of the memory,
-whichever takes longer.  A winograd kernel's products are taken for a quarter of the direct ones', its
-best case (F(4,3); other tilings leave more).  Give --gflops and --gbytes for the machine (of one thread;
-two threads are taken for twice as much), --amx-gflops for its bf16 products.
+Runs `dtrain bench layers`, adds up the layers of each kind, and prints beside each the lower bound of its
+time: its products at the peak of the arithmetic, or reading its tensors once at the memory bandwidth,
+whichever takes longer.  A winograd kernel's products count as a quarter of the direct ones', its best
+case (F(4,3); other tilings need more).  Give --gflops and --gbytes for the machine (for one thread; n
+threads count n times as much), and --amx-gflops for its bf16 products.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from collections import OrderedDict, namedtuple
 DATA = {"lenet5": "digits", "lenet5_caffe": "digits", "resnet18": "cifar10", "vgg19_bn": "cifar10",
         "vgg19_gssp": "cifar10", "seq2seq_attention": "multi30k"}
 
-# What winograd F(4, 3) leaves of the products: 36 in place of 144 for sixteen outputs.
+# The fraction of products that winograd F(4, 3) needs: 36 instead of 144 for sixteen outputs.
 WINOGRAD_SHARE = 0.25
 
 Row = namedtuple("Row", "layers seconds gflop arithmetic memory")
@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--gflops", type=float, default=170, help="fp32 peak of a core")
     parser.add_argument("--amx-gflops", type=float, default=2700, help="bf16 peak of a core with AMX")
     parser.add_argument("--gbytes", type=float, default=12, help="memory bandwidth of a core")
-    parser.add_argument("--each", action="store_true", help="every layer by itself")
+    parser.add_argument("--each", action="store_true", help="print every layer")
     args = parser.parse_args()
     rows = OrderedDict()
     for line in run_layers(args):

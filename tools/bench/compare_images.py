@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How many images a second image_folder reads, beside torchvision's ImageFolder with a DataLoader.
+"""Compares the images per second that image_folder reads with torchvision's ImageFolder and DataLoader.
 
     tools/bench/compare_images.py --dtrain build/release/dtrain [--images 600] [--threads 1,2]
 
 Needs torch, torchvision and Pillow.  Makes images of 500 x 375 with the frequencies of photographs (sums of waves and
 some noise), as JPEG (quality 90) and as PNG, in ten classes; both programs resize them to 224 x 224 and read them all
-once.  The figures are taken in turns, and the best of --repeats is told: other work on the machine only slows down.
-torchvision's workers are processes, ours threads; both are as many as --threads says.
+once.  The two are measured in turn, and the best of --repeats is printed, since other work on the machine only slows
+down.  torchvision's workers are processes, dtrain's are threads; --threads is the number of both.
 """
 import argparse
 import json
@@ -64,7 +64,7 @@ def with_dtrain(dtrain, folder, threads, count):
         raise SystemExit(run.stderr)
     line = json.loads(run.stdout)
     assert line["samples"] == count
-    # Until the images are floats in a batch, which is what ToTensor gives.
+    # The time ends when the images are floats in a batch, the result of ToTensor.
     seconds = count / line["load_samples_per_second"] + count / line["fill_samples_per_second"]
     return count / seconds
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The speed table: dtrain beside the best of PyTorch's eager settings, interleaved.
+"""Prints the speed table: dtrain compared with the best of PyTorch's eager settings, in interleaved runs.
 
     python3 -m venv build/torch && build/torch/bin/pip install torch
     build/torch/bin/python tools/bench/compare_pytorch.py --dtrain build/release/dtrain
@@ -8,9 +8,9 @@
     build/torch/bin/python tools/bench/compare_pytorch.py --models resnet18 --batch 32 --precision bf16
     build/torch/bin/python tools/bench/compare_pytorch.py --models resnet18 --batch 128 --device cuda --precision tf32
 
-First every PyTorch setting (torch_step.py) runs once and the fastest few stay.  Then come rounds: each
-round runs the settings that stayed and `dtrain bench step`, one after the other, each in a process
-of its own, so that a slow phase of a shared machine hits both sides.  The table gives the medians
+First every PyTorch setting (torch_step.py) runs once and the fastest few are kept.  Then each round runs
+the kept settings and `dtrain bench step`, one after the other, each in a process of its own, so that a
+slow phase of a shared machine affects both sides.  The table gives the medians
 over the rounds and the peak memory of a process; the ratio is to the PyTorch setting with the best
 median.  With --precision bf16 both sides compute their convolutions in bf16 (on a GPU all products), with
 tf32 (a GPU) their products in tf32.
@@ -24,16 +24,16 @@ from collections import namedtuple
 from torch_step import (BF16_COMPILED_SETTINGS, BF16_SETTINGS, COMPILED_SETTINGS, CUDA_SETTINGS,
                         EAGER_SETTINGS, MODELS, run_process, run_setting)
 
-# Data whose samples have the model's shape; the numbers are synthetic.
+# Data sets whose samples have the model's shape; the numbers are synthetic.
 DATA = {"lenet5": "digits", "lenet5_caffe": "digits", "resnet18": "cifar10", "vgg19_bn": "cifar10",
         "seq2seq_attention": "multi30k"}
 
-# What a table is about.
+# The fields that identify a table.
 Case = namedtuple("Case", "model batch threads")
 
 
 def run_dtrain(args, case):
-    """(steps per second, peak MiB) of one `dtrain bench step` process."""
+    """Returns (steps per second, peak MiB) of one `dtrain bench step` process."""
     command = [
         args.dtrain, "bench", "step", "--model", case.model, "--data", DATA[case.model],
         "--batch", str(case.batch), "--threads", str(case.threads), "--seconds", str(args.seconds),
@@ -46,7 +46,7 @@ def run_dtrain(args, case):
 
 
 def run_torch(args, case, setting, repeats=3):
-    """The same of one PyTorch process; (0, 0) where the setting does not work here."""
+    """Returns the same of one PyTorch process; (0, 0) if the setting does not work here."""
     record = run_setting(case.model, setting, case.threads, case.batch,
                          seconds=args.seconds / repeats, repeats=repeats, device=args.device)
     if "error" in record:
@@ -79,7 +79,7 @@ def fastest_settings(args, case):
 
 
 def compare(args, case):
-    """(rate, peak MiB) by name ('dtrain' or a PyTorch setting), one entry a round."""
+    """Returns lists of (rate, peak MiB), one entry per round, by name ('dtrain' or a PyTorch setting)."""
     settings = args.settings or fastest_settings(args, case)
     results = {name: [] for name in ["dtrain"] + settings}
     for _ in range(args.rounds):
@@ -120,7 +120,7 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=2, help="length of one measurement")
     parser.add_argument("--settings", nargs="+", help="PyTorch settings, instead of trying all")
     parser.add_argument("--keep", type=int, default=3, help="PyTorch settings in the rounds")
-    parser.add_argument("--compiled", action="store_true", help="torch.compile takes part too")
+    parser.add_argument("--compiled", action="store_true", help="also measure torch.compile")
     return parser.parse_args()
 
 

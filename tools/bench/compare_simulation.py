@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same scenarios over real messages and in the simulator, side by side.
+"""Runs the same scenarios with real messages and in the simulator, and compares them.
 
     sudo python3 tools/bench/compare_simulation.py --dtrain build/release/dtrain \\
         --netns-cluster path/to/netns-cluster
@@ -8,19 +8,19 @@ For every link rate and number of hosts it brings up a cluster of network namesp
 bucket and latency of the link (`dtrain bench link --fit-only`) and how unevenly streams share a NIC
 (`--incast`), and runs every scenario twice: with real messages and compute replaced by sleep (`dtrain
 bench exchange` under mpirun), and in virtual time (`dtrain simulate`), with the same settings and
-seeds.  Prints one table; the last line says whether all predictions are within their bounds (status 1
-when not):
+seeds.  Prints one table; the last line reports whether all predictions are within their bounds (exit
+status 1 if not):
 
     step time (mean of all workers' steps, and seconds in all)   10 %, LeNet's small messages 20 %
     mean staleness                                               10 %
 
-The median of worker 0's steps is shown beside them, without a bound: there are a dozen of them on the
-slow link, of two kinds (a push meets another worker's pull, or not), and the median jumps between the
+The median of worker 0's steps is also printed, without a bound: on the slow link there are a dozen
+steps of two kinds (a push overlaps another worker's pull, or not), and the median jumps between the
 two.
 
-All ranks share this machine's cores.  What else runs on them delays the real runs, so each is
-repeated, each time with another seed, and the means count; a simulation costs little, so its mean is
-over more seeds.  The load in the heading belongs to the result.  Asynchronous workers on a saturated link are the hardest case: small delays
+All ranks share this machine's cores.  Other work on them delays the real runs, so each is repeated, each time with
+another seed, and the means are compared; a simulation takes little time, so its mean is over more seeds.  The load in
+the heading is a part of the result.  Asynchronous workers on a saturated link are the hardest case: small delays
 decide whether pushes and pulls overlap, and one seed's steps are up to 10 % from another's.
 """
 
@@ -36,7 +36,7 @@ import tempfile
 
 SEED = 7
 SIMULATED_SEEDS = 12
-BATCH = 840  # is shared out evenly to any number of workers here
+BATCH = 840  # a multiple of every number of workers used here
 STALENESS_BOUND = 0.1
 STEP_BOUND = {"lenet5": 0.2, "5MB": 0.1}
 METRICS = ["step", "seconds", "staleness", "p50"]
@@ -49,7 +49,7 @@ STRATEGIES = [  # name, servers, more settings
     ("ps_ssp", 1, ["strategy.staleness=3"]),
     ("ps_ssp", 2, ["strategy.staleness=3"]),
 ]
-# Of synchronous training: schedules, collectives and sums of what a compressor selects.
+# Synchronous training: schedules, collectives and sparse all-reduces.
 SUMS = [
     ("naive", 0, []),
     ("wfbp", 0, []),
@@ -64,8 +64,8 @@ SUMS = [
     ("wfbp", 0, ["compress.name=topk", "compress.density=0.05", "compress.exchange=oktopk"]),
 ]
 SCENARIOS = {"strategies": STRATEGIES, "sums": SUMS}
-# By model and rate: seconds of a step's compute, and steps.  The network is the bottleneck in some
-# of them, the slow worker in others.
+# By model and link rate: seconds of compute per step, and steps.  In some of these the network is the
+# bottleneck, in others the slow worker.
 LOADS = {
     ("lenet5", "100mbit"): (0.1, 40),
     ("lenet5", "1gbit"): (0.05, 60),
@@ -75,7 +75,7 @@ LOADS = {
 
 
 class Cluster:
-    """Network namespaces as hosts; taken down when the block ends, however it ends."""
+    """Network namespaces as hosts; they are removed at the end of the `with` block, however it ends."""
 
     def __init__(self, tool, hosts, rate):
         self.command = [tool]
@@ -110,13 +110,13 @@ def output_of(command, environment=None):
 
 
 def layer(name, params):
-    """Of a profile without times: all layers take the same part of a step."""
+    """Returns a layer of a profile without times: all layers take the same part of a step."""
     return {"name": name, "params": params, "bytes": 4 * params, "forward_seconds": 0,
             "backward_seconds": 0, "flops": 0}
 
 
 def write_profiles(folder):
-    """Paths by model: LeNet-5's layers, and four that make up 5 MB."""
+    """Writes the profiles and returns their paths by model: LeNet-5, and four layers of 5 MB together."""
     layers = {
         "lenet5": [layer("conv1", 156), layer("conv2", 2416), layer("fc1", 48120),
                    layer("fc2", 10164), layer("fc3", 850)],
@@ -131,8 +131,8 @@ def write_profiles(folder):
 
 
 def fit_link(args, cluster):
-    """The settings that describe the link: of several fits the one with the median bucket, and how
-    all hosts together share one NIC."""
+    """Returns the settings of the link (of several fits the one with the median bucket), and how all hosts
+    together share one NIC."""
     lines = [json.loads(cluster.mpirun(2, [args.dtrain, "bench", "link", "--fit-only"]))
              for _ in range(args.fits)]
     middle = sorted(lines, key=lambda line: line["bucket_bytes"])[len(lines) // 2]
@@ -174,7 +174,7 @@ def means_of(runs):
 
 
 def compare(args, cluster, model, profile, strategy, link):
-    """Metrics of the real runs and of the simulated ones, means over the seeds."""
+    """Returns the metrics of the real runs and of the simulated ones, as means over the seeds."""
     def command(words, seed):
         settings = settings_of(model, cluster.rate, cluster.hosts, strategy, seed) + link + args.set
         return with_sets([args.dtrain, *words, "--profile", profile], settings)
@@ -209,7 +209,7 @@ def print_row(scenario, measured, predicted, broken):
 
 
 def run_cluster(args, rate, ranks, profiles):
-    """How many predictions broke their bound."""
+    """Returns how many predictions are outside their bound."""
     count = 0
     with Cluster(args.netns_cluster, ranks, rate) as cluster:
         link = fit_link(args, cluster)
@@ -235,10 +235,10 @@ def parse_arguments():
     parser.add_argument("--netns-cluster", required=True, help="the program that makes the hosts")
     parser.add_argument("--rates", nargs="+", choices=["100mbit", "1gbit"],
                         default=["100mbit", "1gbit"])
-    parser.add_argument("--ranks", nargs="+", type=int, default=[4, 8], help="one a host")
+    parser.add_argument("--ranks", nargs="+", type=int, default=[4, 8], help="numbers of ranks, one rank per host")
     parser.add_argument("--models", nargs="+", choices=list(STEP_BOUND), default=list(STEP_BOUND))
     parser.add_argument("--scenarios", choices=list(SCENARIOS), default="strategies",
-                        help="all-reduce and parameter servers, or ways to sum (default: %(default)s)")
+                        help="all-reduce and parameter servers, or collectives (default: %(default)s)")
     parser.add_argument("--strategies", nargs="+", help="only these",
                         choices=list(dict.fromkeys(name for name, _, _ in STRATEGIES + SUMS)))
     parser.add_argument("--repeats", type=int, default=3, help="real runs of a scenario")
@@ -251,7 +251,7 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # the cluster is taken down
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # so that the cluster is removed
     broken = 0
     with tempfile.TemporaryDirectory() as folder:
         profiles = write_profiles(pathlib.Path(folder))

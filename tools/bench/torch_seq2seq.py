@@ -1,8 +1,8 @@
-"""The attention model of Multi30k in PyTorch, as its users write it: dtrain's peer in torch_step.py.
+"""The attention model of Multi30k as PyTorch users write it; torch_step.py measures it against dtrain.
 
-The model and the loop of the third tutorial of github.com/bentrevett/pytorch-seq2seq at its published
-vocabularies: words first, no packing, the decoder word by word with teacher forcing 0.5.  Sentences
-have the length by which dtrain times its models.
+Model and loop are those of the third tutorial of github.com/bentrevett/pytorch-seq2seq with its published
+vocabularies: words on the first axis, no packing, and a decoder that runs word by word with teacher
+forcing 0.5.  Sentences have the length with which dtrain times its models.
 """
 
 import random
@@ -49,7 +49,7 @@ class Decoder(nn.Module):
 
 
 class Seq2Seq(nn.Module):
-    """(source [S, N], target [T + 1, N]) to logits [T * N, words]."""
+    """Maps (source [S, N], target [T + 1, N]) to logits [T * N, words]."""
 
     def __init__(self):
         super().__init__()
@@ -69,7 +69,7 @@ class Seq2Seq(nn.Module):
 
 
 def make_batch(sentences):
-    """((source, target), labels): random words, none of them padding."""
+    """Returns ((source, target), labels): random words without padding."""
     source = torch.randint(4, SOURCE_WORDS, (LENGTH, sentences))
     target = torch.randint(4, TARGET_WORDS, (LENGTH + 1, sentences))
     return (source, target), target[1:].flatten()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Training steps per second of PyTorch: the peer that dtrain is measured against.
+"""Measures the training steps per second of PyTorch, for comparison with dtrain.
 
-A step is forward, mean cross-entropy, backward and SGD with momentum, in fp32 where the setting says
-nothing else, on one fixed synthetic batch (no data loading on either side).  Each setting runs in a process of its own, since
-allocator settings are read at start-up, and prints one JSON line:
+A step is forward, mean cross-entropy, backward and SGD with momentum, in fp32 unless the setting has another
+precision, on one fixed synthetic batch (no data loading on either side).  Each setting runs in a process of its own,
+since allocator settings are read at start-up, and prints one JSON line:
 
     {"framework": "pytorch 2.9.0", "model": "lenet5", "setting": "nhwc malloc fused", "threads": 1,
      "batch": 64, "steps_per_second": 240.1, "steps_per_second_max": 244.7, "repeats": 7}
@@ -21,7 +21,7 @@ steps_per_second is the median over the repeats.  A setting is a list of words:
     tf32          products in tf32 (a GPU; without it they are fp32)
     benchmark     cuDNN tries its algorithms and takes the fastest (a GPU)
 
-With --device cuda model and batch lie on the GPU, and a measurement ends when the GPU has done its work.
+With --device cuda model and batch are on the GPU, and a measurement ends when the GPU has finished.
 
     torch_step.py --model lenet5 --threads 1                       all settings
     torch_step.py --model lenet5 --threads 1 --setting "nhwc malloc fused"
@@ -70,7 +70,7 @@ MALLOC_ENVIRONMENT = {
 
 
 def build_lenet5():
-    """61 706 parameters; padding 2 stands for MNIST resized to 32x32."""
+    """61 706 parameters; padding 2 replaces resizing MNIST to 32x32."""
     from torch import nn
 
     return nn.Sequential(
@@ -80,7 +80,7 @@ def build_lenet5():
 
 
 def build_lenet5_caffe():
-    """431 080 parameters, no ReLU behind the convolutions."""
+    """431 080 parameters, no ReLU after the convolutions."""
     from torch import nn
 
     return nn.Sequential(
@@ -139,7 +139,7 @@ def build_seq2seq_attention():
 
 
 def images(*shape):
-    """A function from a batch size to (images, labels)."""
+    """Returns a function from a batch size to (images, labels)."""
     def make_batch(samples):
         import torch
 
@@ -154,7 +154,7 @@ def sentences(samples):
     return make_batch(samples)
 
 
-# Model -> how to build it, and a batch of it.
+# Model -> functions that build it and a batch for it.
 MODELS = {
     "lenet5": (build_lenet5, images(1, 28, 28)),
     "lenet5_caffe": (build_lenet5_caffe, images(1, 28, 28)),
@@ -165,14 +165,14 @@ MODELS = {
 
 
 def on_device(part, device):
-    """A tensor, or a tuple of them, on the device."""
+    """Moves a tensor, or a tuple of tensors, to the device."""
     if isinstance(part, tuple):
         return tuple(on_device(tensor, device) for tensor in part)
     return part.to(device)
 
 
 def make_step(args, words):
-    """A function without arguments that trains one step."""
+    """Returns a function without arguments that trains one step."""
     import torch
     from torch.nn import functional
 
@@ -191,7 +191,7 @@ def make_step(args, words):
         batch = batch.to(memory_format=torch.channels_last)
     if "allbf16" in words:
         model = model.to(torch.bfloat16)
-        batch = batch if isinstance(batch, tuple) else batch.to(torch.bfloat16)  # words stay numbers
+        batch = batch if isinstance(batch, tuple) else batch.to(torch.bfloat16)  # token numbers keep their type
     autocast = torch.autocast(args.device, dtype=torch.bfloat16, enabled="autocast" in words)
     variant = {word: True for word in ("foreach", "fused") if word in words}
     optimizer = torch.optim.SGD(
@@ -214,7 +214,7 @@ def make_step(args, words):
 
 
 def run_for(step, finish, seconds, least):
-    """Steps per second of `least` steps, or as many as `seconds` have room for."""
+    """Returns the steps per second of a run of `seconds`, with `least` steps at least."""
     steps, begin = 0, time.perf_counter()
     while steps < least or time.perf_counter() - begin < seconds:
         step()
@@ -252,7 +252,7 @@ def measure(args):
 
 
 def run_process(command, environment=None):
-    """(exit status, stdout, stderr, peak resident memory in MiB) of a process."""
+    """Returns (exit status, stdout, stderr, peak resident memory in MiB) of a process."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
@@ -263,7 +263,7 @@ def run_process(command, environment=None):
 
 
 def run_setting(model, setting, threads, batch, seconds, repeats, device="cpu"):
-    """Runs one setting in a fresh process; its record and the peak memory, or {"setting", "error"}."""
+    """Runs one setting in a new process.  Returns its record with the peak memory, or {"setting", "error"}."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
     if "malloc" in setting.split():
         environment.update(MALLOC_ENVIRONMENT)

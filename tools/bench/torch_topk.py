@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What torch.topk takes for the k largest magnitudes: the peer that `dtrain bench topk` is measured against.
+"""Measures torch.topk for the k largest magnitudes, for comparison with `dtrain bench topk`.
 
-One JSON line for each size, of one thread or of a GPU; seconds is the least of the times that were measured, as
-there:
+Prints one JSON line for each size, for one thread or a GPU; `seconds` is the least of the measured times, as in
+dtrain:
 
     {"framework": "pytorch 2.9.0", "bench": "topk", "device": "cpu", "d": 1000000, "density": 0.001,
      "samples": 130, "seconds": 0.0074}
@@ -20,7 +20,7 @@ LEAST_SAMPLES = 3
 
 
 def least_seconds(work, seconds):
-    """(the least time that a call took, calls) of as many calls as `seconds` have room for, three at least."""
+    """Returns (the least time of a call, calls), from at least three calls within `seconds`."""
     times, begin = [], time.perf_counter()
     while len(times) < LEAST_SAMPLES or time.perf_counter() - begin < seconds:
         start = time.perf_counter()
@@ -34,7 +34,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**6, 10**7, 10**8])
     parser.add_argument("--density", type=float, default=0.001)
-    parser.add_argument("--seconds", type=float, default=1, help="that each size is measured for")
+    parser.add_argument("--seconds", type=float, default=1, help="length of the measurement of each size")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     args = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,5 +1,5 @@
 # The CUDA module: libdtrain_cuda.so beside the program, which opens it at run time (framework/device/cuda/module.h).
-# Built where a toolkit with cuDNN is found; DTRAIN_HAS_CUDA then says so.
+# It is built if a toolkit with cuDNN is found; DTRAIN_HAS_CUDA is then true.
 if(DTRAIN_CUDA STREQUAL "ON")
   find_package(CUDAToolkit REQUIRED)
 elseif(DTRAIN_CUDA STREQUAL "AUTO" AND NOT DTRAIN_SANITIZE)
@@ -17,27 +17,27 @@ if(CUDAToolkit_FOUND)
   endif()
 endif()
 
-# The sources of the CUDA module, in `result`: *_cuda.cc, and *_cuda.cu with kernels of our own.
+# Puts the sources of the CUDA module into `result`: *_cuda.cc, and *_cuda.cu with dtrain's own kernels.
 function(dtrain_cuda_sources result)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/framework/device/cuda/*_cuda.cc
     ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/*_cuda.c[cu] ${CMAKE_SOURCE_DIR}/layers/*/*_cuda.c[cu])
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# What the module and its stand-in in the tests have in common.  Symbols of the framework stay open: they are
-# the program's.
+# Settings of the module and of the fake one in the tests.  Symbols of the framework stay undefined: the program
+# has them.
 function(dtrain_cuda_options target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${DTRAIN_CUDNN_INCLUDE})
   target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-  # Of this source alone, so that another revision does not compile all anew.
+  # For this source alone, so that a new revision does not recompile everything.
   set_source_files_properties(${CMAKE_SOURCE_DIR}/framework/device/cuda/module_cuda.cc PROPERTIES
     COMPILE_DEFINITIONS "DTRAIN_BUILD=\"${PROJECT_VERSION} ${DTRAIN_REVISION}\"")
   target_link_libraries(${target} PRIVATE fmt::fmt)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME dtrain_cuda)
 endfunction()
 
-# Replaces in `list` its .cu files by files that include ten of them each, in a build that joins C++ sources:
-# CMake 3.25 joins no CUDA ones, and most of nvcc's time for one goes to headers.  `options` are theirs.
+# Replaces the .cu files in `list` by files that include ten of them each, if the build is a unity build:
+# CMake 3.25 has none for CUDA, and nvcc spends most of its time on headers.  They are compiled with `options`.
 function(dtrain_join_cuda_sources list name files options)
   if(CMAKE_UNITY_BUILD)
     list(REMOVE_ITEM ${list} ${files})
@@ -49,7 +49,7 @@ function(dtrain_join_cuda_sources list name files options)
       set(file ${CMAKE_BINARY_DIR}/${name}_${number}.cu)
       list(TRANSFORM batch REPLACE "(.+)" "#include \"\\1\"\n")
       list(JOIN batch "" content)
-      file(CONFIGURE OUTPUT ${file} CONTENT "${content}")  # not touched where it is the same
+      file(CONFIGURE OUTPUT ${file} CONTENT "${content}")  # not written if unchanged
       list(APPEND joined ${file})
     endwhile()
     list(APPEND ${list} ${joined})
@@ -62,12 +62,12 @@ endfunction()
 if(DTRAIN_HAS_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES ${DTRAIN_CUDA_ARCHS})
   enable_language(CUDA)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc supports it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
   dtrain_cuda_sources(sources)
-  # Solvers and residuals round as the CPU's do, and take denormals for zeros; what they wait for is memory.
+  # Solvers and residuals round as the CPU's do, and treat denormals as zeros; memory bandwidth limits them.
   set(exact ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/solver_cuda.cu ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu)
   set(fast ${sources})
   list(FILTER fast INCLUDE REGEX "\\.cu$")
@@ -76,7 +76,7 @@ if(DTRAIN_HAS_CUDA)
   dtrain_join_cuda_sources(sources kernels "${fast}" "")
   add_library(dtrain_cuda MODULE ${sources})
   dtrain_cuda_options(dtrain_cuda)
-  # nvcc calls the C++ compiler for the host's half of a source.
+  # nvcc calls the C++ compiler for the host code of a source.
   target_compile_options(dtrain_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall$<SEMICOLON>-Wextra$<SEMICOLON>-Wno-unused-parameter>
     $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda$<SEMICOLON>--expt-relaxed-constexpr$<SEMICOLON>-Xcompiler=-Wall>)

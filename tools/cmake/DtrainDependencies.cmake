@@ -1,4 +1,4 @@
-# The libraries dtrain stands on (Debian 12 names in launch/install-packages.sh).
+# The libraries that dtrain needs (Debian 12 names in launch/install-packages.sh).
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(OpenSSL REQUIRED)
@@ -19,7 +19,7 @@ find_path(STB_INCLUDE_DIR stb/stb_image_resize.h REQUIRED)
 find_file(DTRAIN_CHART_LIBRARY chart.min.js PATHS /usr/share/javascript /usr/share/nodejs/chart.js/dist
   PATH_SUFFIXES chart.js REQUIRED)
 
-# Debian's dnnl config demands OpenCL headers that dtrain has no use for.
+# Debian's dnnl config requires OpenCL headers, which dtrain does not use.
 find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
 find_library(ONEDNN_LIBRARY dnnl REQUIRED)
 add_library(dtrain::onednn UNKNOWN IMPORTED)
@@ -40,7 +40,7 @@ find_path(PROTOBUF_INCLUDE_DIR google/protobuf/message.h)
 set(DTRAIN_ONNX_LIBRARIES)
 if(ONNX_LIBRARY AND ONNX_PROTO_LIBRARY AND PROTOBUF_LIBRARY AND ONNX_INCLUDE_DIR AND PROTOBUF_INCLUDE_DIR)
   set(DTRAIN_ONNX_LIBRARIES ${ONNX_LIBRARY} ${ONNX_PROTO_LIBRARY} ${PROTOBUF_LIBRARY})
-  # The library does not tell its version to C++; find_package would want its maintainers' protobuf.
+  # The library's headers do not have its version; find_package would require its maintainers' protobuf.
   set(ONNX_VERSION found)
   find_file(ONNX_VERSION_FILE ONNXConfigVersion.cmake PATHS /usr /usr/local
     PATH_SUFFIXES lib/${CMAKE_CXX_LIBRARY_ARCHITECTURE}/cmake/ONNX lib/cmake/ONNX)

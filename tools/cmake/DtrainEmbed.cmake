@@ -1,7 +1,7 @@
-# dtrain_embed(target header variable file [variable file]...): each file as a std::string_view of the header's
-# namespace dtrain::assets, compiled into the target.
+# dtrain_embed(target header variable file [variable file]...): compiles each file into the target, as a
+# std::string_view in the header's namespace dtrain::assets.
 #
-#   cmake -DOUTPUT=x.cc -DHEADER=x.h -DASSETS="kPage;page.html" -P DtrainEmbed.cmake       what the build calls
+#   cmake -DOUTPUT=x.cc -DHEADER=x.h -DASSETS="kPage;page.html" -P DtrainEmbed.cmake       (called by the build)
 function(dtrain_embed target header)
   set(output ${CMAKE_BINARY_DIR}/embedded/${target}.cc)
   set(files)

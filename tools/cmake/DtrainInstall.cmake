@@ -1,6 +1,6 @@
-# What `cmake --install` puts where, and what `cpack -G DEB` makes of it.
+# Rules of `cmake --install`, and the Debian package that `cpack -G DEB` makes.
 #
-# In GNU's folders: bin/dtrain, lib/dtrain (the CUDA module), share/dtrain (configs, batch scripts),
+# They use GNU's folders: bin/dtrain, lib/dtrain (the CUDA module), share/dtrain (configs, batch scripts),
 # share/doc/dtrain, share/man and the completions of bash and zsh.
 set(doc ${CMAKE_INSTALL_DOCDIR})
 set(generated ${CMAKE_BINARY_DIR}/installed)
@@ -11,7 +11,7 @@ if(DTRAIN_HAS_CUDA)
 endif()
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/dtrain FILES_MATCHING PATTERN "*.yaml")
 
-# The batch scripts start the program of a build in this tree; installed they take that of PATH.
+# The batch scripts start the program of a build in this tree; installed ones use the program in PATH.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/launch/slurm/*.sbatch)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME)
@@ -23,7 +23,7 @@ endforeach()
 install(DIRECTORY ${generated}/slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/dtrain/launch
   FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
-# In the folders that they have here, since they name each other by them.
+# Their folders are those of the source tree, because they refer to each other by path.
 install(FILES LICENSE DESTINATION ${doc})
 file(GLOB documents CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} *.md configs/*.md launch/*.md layers/*.md tools/*/README.md
   framework/README.md framework/*/README.md framework/*/*/README.md tests/*/README.md)
@@ -32,7 +32,7 @@ foreach(document ${documents})
   install(FILES ${document} DESTINATION ${doc}/${folder})
 endforeach()
 
-# As Debian has it: the licence by reference, and what changed.
+# Debian's files: the licence by reference, and the changelog.
 file(CONFIGURE OUTPUT ${generated}/copyright @ONLY CONTENT
 "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: dtrain
@@ -54,7 +54,7 @@ add_custom_command(OUTPUT ${changes}
   DEPENDS ${CMAKE_SOURCE_DIR}/CHANGELOG.md VERBATIM)
 install(FILES ${generated}/copyright ${changes} DESTINATION ${doc})
 
-# The program knows its commands best: the man page is what it prints.
+# The program prints its man page.
 set(manual ${generated}/dtrain.1.gz)
 add_custom_command(OUTPUT ${manual}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${generated}
@@ -68,7 +68,7 @@ install(FILES tools/completion/dtrain.bash RENAME dtrain
 install(FILES tools/completion/_dtrain DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 
 # Debian's package: build/release/dtrain_VERSION_amd64.deb by `cpack --config build/release/CPackConfig.cmake`.  Its
-# dependencies are those of the program; CUDA's libraries are not Debian's, and are looked for at run time.
+# dependencies are those of the program; CUDA's libraries are not in Debian, and are searched for at run time.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -1,13 +1,14 @@
 # dtrain_library(name DIR folder... [DEPS library...] [LINK target...] [PRECOMPILED set] [PRECOMPILE header...] [ALONE])
 #
-# Every .cc directly in the folders, as an OBJECT library: static ones would drop the objects that
-# register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc, *_cuda.cu (the CUDA module) are left out.  An _isa.cc is
-# compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone; for tests
-# also with AMX's registers in memory, as dtrain_<name>_emulated, which no program links.
+# Makes an OBJECT library of every .cc directly in the folders: a static one would drop the objects that
+# register themselves.  main.cc, *_cases.cc (tests) and *_cuda.cc, *_cuda.cu (the CUDA module) are left out.  An _isa.cc
+# is compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone; tests also get a copy that
+# emulates AMX's registers in memory, dtrain_<name>_emulated, which the program does not link.
 #
 # PRECOMPILED names a set of slow headers of other libraries that is compiled once for many folders
 # (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what they use, as a
-# build with -DDTRAIN_PRECOMPILE=OFF (preset dev) shows.  ALONE: the folders do not include each other (tests/tidy).
+# build with -DDTRAIN_PRECOMPILE=OFF (preset dev) checks.  With ALONE the folders must not include each other
+# (tests/tidy).
 function(dtrain_library name)
   cmake_parse_arguments(ARG "ALONE" "PRECOMPILED" "DIR;DEPS;LINK;PRECOMPILE" ${ARGN})
   set(sources)
@@ -68,8 +69,8 @@ function(dtrain_library name)
   endif()
 endfunction()
 
-# dtrain_precompiled(name [OPTIMISE level] HEADERS header... LINK target...): a set, for targets that are compiled with
-# the same flags, a level of dtrain_optimise included.
+# dtrain_precompiled(name [OPTIMISE level] HEADERS header... LINK target...): makes a set for targets with the same
+# compiler flags, including the level of dtrain_optimise.
 function(dtrain_precompiled name)
   cmake_parse_arguments(ARG "" "OPTIMISE" "HEADERS;LINK" ${ARGN})
   set_property(GLOBAL PROPERTY DTRAIN_OPTIMISE_${name} ${ARG_OPTIMISE})
@@ -93,28 +94,28 @@ function(dtrain_use_precompiled target name)
   endif()
 endfunction()
 
-# The same, linked wherever the library is.
+# Compiles them the same way, and links them wherever the library is linked.
 function(dtrain_isa_library name isa flags sources link)
   dtrain_isa_objects(${name} ${isa} "${flags}" "${sources}" "${link}")
   set_property(TARGET dtrain_${name} APPEND PROPERTY DTRAIN_ISA_LIBRARIES dtrain_${name}_${isa})
 endfunction()
 
-# One instruction set's copy of a library's _isa.cc sources, with DTRAIN_ISA_NS = isa_<set>.
+# Compiles a library's _isa.cc sources for one instruction set, with DTRAIN_ISA_NS = isa_<set>.
 function(dtrain_isa_objects name isa flags sources link)
   set(target dtrain_${name}_${isa})
   add_library(${target} OBJECT ${sources})
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # hot loops are optimised file by file
   dtrain_compile_options(${target})
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
-  # Without errno square roots are vector instructions; their bits are the same.
+  # Without errno, square roots become vector instructions; their bits are the same.
   target_compile_options(${target} PRIVATE -fno-math-errno ${flags})
   string(TOUPPER ${isa} upper)
   target_compile_definitions(${target} PRIVATE DTRAIN_ISA_NS=isa_${isa} DTRAIN_ISA_${upper}=1)
   target_link_libraries(${target} PUBLIC ${link})
 endfunction()
 
-# For code that nobody waits for: commands by level 1, tests by level 0.  The compiler takes two thirds of the time, or
-# less.  Presets with sanitizers have no more than -O1 anyway.
+# For code whose speed does not matter: level 1 for commands, level 0 for tests.  It compiles in two thirds of the time
+# or less.  Presets with sanitizers have no more than -O1 anyway.
 function(dtrain_optimise target level)
   if(NOT level STREQUAL "")
     target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,$<EQUAL:${level},0>>:-O${level}>)
@@ -133,7 +134,7 @@ function(dtrain_compile_options target)
 endfunction()
 
 # dtrain_executable(name SOURCES file... DEPS library... [LINK target...]): links the DEPS and all
-# that they stand on, object by object.
+# libraries that they need, object by object.
 function(dtrain_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LINK" ${ARGN})
   set(closure)

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Completion of dtrain for bash: `source` this file, or install dtrain.  `dtrain complete` knows what there is.
+# Completion of dtrain for bash: `source` this file, or install dtrain.  `dtrain complete` prints the candidates.
 _dtrain() {
   local line=${COMP_LINE:0:COMP_POINT} program=${COMP_WORDS[0]} words word kept candidate
   read -ra words <<<"$line"
   [[ $line != *[[:space:]] ]] || words+=("")
   word=${words[-1]}
-  # What stands before the last "=" or ":" is no part of the word that bash replaces.
+  # The text before the last "=" or ":" is not a part of the word that bash replaces.
   kept=${word%"${word##*[=:]}"}
   COMPREPLY=()
   while IFS= read -r candidate; do

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Compares dtrain with onnxruntime: trained weights, exported, on real data.
+"""Compares dtrain with onnxruntime on real data, with trained and exported weights.
 
     python3 tools/onnx/compare.py --build build/release --data DIR [MODEL ...]
 
-For each model: some steps of training, `dtrain export --format onnx`, onnx.checker with full derivation of shapes, and
-the logits of onnxruntime beside dtrain's own on test images, in batches of 1, 3 and 64.  Bound: 1e-5 of the largest
-logit, or 1e-5 where that is below 1.  `layers` is a model of all other layers.  lenet5's images also go through
-`dtrain predict`, so that mean and deviation of the metadata count.  For seq2seq_attention, whose two graphs are run
-greedily, bound is the same words as `dtrain translate`'s, trained and with noise on the weights.  Exit code 1 when
-a bound is broken.  Needs onnx, onnxruntime, numpy, safetensors, and a build with tests (the program step_dump).
---keep DIR keeps, and takes up again, the runs.
+For each model it trains some steps, runs `dtrain export --format onnx` and onnx.checker with full shape inference, and
+compares the logits of onnxruntime with dtrain's on test images, in batches of 1, 3 and 64.  The bound is 1e-5 of the
+largest logit, or 1e-5 if that is below 1.  `layers` is a model of all layers that no other model has.  lenet5's images
+are also given to `dtrain predict`, which tests mean and deviation in the metadata.  The two graphs of
+seq2seq_attention are decoded greedily and must give the same words as `dtrain translate`, with trained weights and
+with noise on them.  The exit code is 1 if a bound is exceeded.  Needs onnx, onnxruntime, numpy, safetensors, and a
+build with tests (the program step_dump).  --keep DIR keeps the runs, and uses them again.
 """
 
 import argparse
@@ -33,7 +33,7 @@ IMAGE_MODELS = {"lenet5": "mnist", "lenet5_caffe": "mnist", "resnet20": "cifar10
                 "vgg19_bn": "cifar10", "vgg19_gssp": "cifar10", "layers": "mnist"}
 TRANSLATION = "seq2seq_attention"
 
-# What no shipped model has.
+# The layers that no shipped model has.
 LAYERS = """name: layers
 sample: [1, 28, 28]
 layers:
@@ -84,7 +84,7 @@ class Compare:
         print(f"{name:18} {what:70} {'' if good else 'WRONG'}", flush=True)
 
     def trained(self, name, data, *settings):
-        """A run folder, made where there is none."""
+        """Returns a run's folder; trains the run if it does not exist."""
         run = self.folder / name
         if (run / "summary.json").exists():
             return run
@@ -104,7 +104,7 @@ class Compare:
 
     # --- images
     def images(self, data, count):
-        """uint8 [count, C, H, W] of the test split."""
+        """Returns uint8 [count, C, H, W] of the test split."""
         folder = pathlib.Path(self.options.data) / data
         if data == "mnist":
             file = next(folder.rglob("t10k-images*"))
@@ -172,8 +172,8 @@ class Compare:
         self.compare_words(self.shaken(run), "shaken")
 
     def shaken(self, run):
-        """The same model with noise on its weights: few steps teach few words, and noise says many.  More of it
-        would make the recurrence chaotic, so that the last bit of fp32 decides about the thirtieth word."""
+        """Returns the model with noise on its weights: a few training steps give few words, noise gives many.  More
+        noise would make the recurrence chaotic, so that the last bit of fp32 would change the thirtieth word."""
         plain, noisy = self.folder / "plain.safetensors", self.folder / "shaken.safetensors"
         self.dtrain("export", "--weights", run, "--output", plain)
         rng = np.random.default_rng(2)
@@ -189,7 +189,7 @@ class Compare:
         source_words, target_words = (json.loads(meta[k]) for k in ("source_vocabulary", "target_vocabulary"))
         numbers = {word: i for i, word in enumerate(source_words)}
         marks = {k: int(meta[k]) for k in ("unknown", "pad", "start", "end")}
-        # Test sentences, one word to all; dtrain's tokenizer leaves tokenised ones as they are.
+        # Test sentences of one word up to all of them; dtrain's tokenizer does not change tokenised ones.
         file = next((pathlib.Path(self.options.data) / "multi30k").rglob("test_2016_flickr*.tok.de.gz"))
         text = gzip.decompress(file.read_bytes()).decode().splitlines()
         lines = [l.split()[:1 + 2 * (i % 12)] for i, l in enumerate(text[:sum(BATCHES)])]
@@ -220,7 +220,7 @@ class Compare:
         for _ in range(longest):
             logits, state = decoder.run(["logits", "next_state"], {"encoder_outputs": outputs, "state": state,
                                                                    "source": source, "token": token})
-            logits[:, [marks["pad"], marks["start"]]] = -np.inf  # never said
+            logits[:, [marks["pad"], marks["start"]]] = -np.inf  # never an output word
             token = logits.argmax(1)
             for i in list(open_ones):
                 if token[i] == marks["end"]:

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Compares dtrain with PyTorch: the same weights, the same batch, one step in each, in fp32.
+"""Compares dtrain with PyTorch: one step of each with the same weights and batch, in fp32.
 
     python3 tools/pytorch/compare.py --build build/release [MODEL ...]
     python3 tools/pytorch/compare.py --build build/release --golden tests/golden      (writes the files)
 
-For each model: loss and logits in training and in evaluation, every gradient tensor, the batch-norm
-statistics after the step, and each layer alone, given PyTorch's own inputs and upstream gradients; with
-direct convolutions, then with those that the rule takes (Winograd's).  Bounds: loss and logits 1e-4; a
+For each model it compares loss and logits in training and in evaluation, every gradient tensor, the
+batch-norm statistics after the step, and each layer alone with PyTorch's own inputs and upstream gradients;
+first with direct convolutions, then with the default ones (Winograd's).  Bounds: loss and logits 1e-4; a
 gradient ||d|| <= 5e-3 ||g|| + 1e-6 ||all gradients||; a layer alone 1e-5, a Winograd convolution 1e-4, and
-5e-4 the logits of VGG's training through 15 of those.  Exit code 1 when one is broken.  Needs torch, numpy,
-safetensors, and a build with tests (the program step_dump).
+5e-4 for the logits of VGG's training through 15 of those.  The exit code is 1 if a bound is exceeded.  Needs
+torch, numpy, safetensors, and a build with tests (the program step_dump).
 
-Gradients are those of PyTorch with the ReLUs open that are open in dtrain, and the same maxima taken
-(kinks.py says why).  Where PyTorch by itself decides otherwise, the distance from the kink must be at most
-1e-4 of the deviation of the layer's values.  What the gradients are apart without that, and PyTorch's own
-fp32 from its float64, is printed beside.
+PyTorch's gradients are computed with the same open ReLUs and the same maxima as dtrain's (for the reason see
+kinks.py).  Where PyTorch alone decides otherwise, the distance from the kink must be at most 1e-4 of the
+deviation of the layer's values.  The difference of the gradients without that, and of PyTorch's own fp32
+from its float64, is also printed.
 
 --weights counted  from names and counters (counted.py), torch (PyTorch's own initialisers), or a
                    safetensors file, as written by `dtrain export`
---golden DIR       writes DIR/<model>_step.json, what tests/golden checks without PyTorch: numbers of
-                   float64, weights counted
+--golden DIR       writes DIR/<model>_step.json, which tests/golden checks without PyTorch: numbers in
+                   float64, with counted weights
 """
 
 import argparse
@@ -42,7 +42,7 @@ import kinks
 from models import MODELS, PAD, Seq2Seq
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NEAR = 1e-5  # of the deviation of a layer's values: what they are off by in fp32
+NEAR = 1e-5  # rounding error of a layer's values in fp32, as a part of their deviation
 GOLDEN_BATCH = {"lenet5": 16, "resnet18": 4, "vgg19_bn": 8, "vgg19_gssp": 8, "seq2seq_attention": 4}
 
 
@@ -68,7 +68,7 @@ def relative(ours, theirs):
 
 
 class Capture:
-    """What every leaf module is given and gives back, and the gradient that arrives at its output."""
+    """Records the inputs and output of every leaf module, and the gradient of its output."""
 
     def __init__(self, model):
         self.calls = {}
@@ -90,7 +90,7 @@ class Capture:
 
 
 def inputs_of(model, batch, dtype=torch.float32):
-    """The model's inputs by name, the last one its labels."""
+    """Returns the model's inputs by name; the last one is its labels."""
     if isinstance(model, Seq2Seq):
         (source, target), places = model.vocabularies, model.places
         of, to = counted.sentences("source", batch, source, places), counted.sentences("target", batch, target, places)
@@ -102,7 +102,7 @@ def inputs_of(model, batch, dtype=torch.float32):
 
 
 def forward(model, inputs):
-    """Loss and logits."""
+    """Returns loss and logits."""
     *given, label = [t.long() if t.dtype == torch.int32 else t for t in inputs.values()]
     logits = model(*given)
     ignored = PAD if isinstance(model, Seq2Seq) else -100
@@ -114,14 +114,14 @@ def terms(model, inputs):
 
 
 def tensors_of(model, inputs):
-    """What step_dump is given."""
+    """Returns the tensors in step_dump's input file."""
     tensors = {n: t.clone() for n, t in model.state_dict().items() if t.is_floating_point()}
     tensors |= {f"input.{name}": t for name, t in inputs.items()}
     return tensors | {"terms": torch.tensor([terms(model, inputs)])}
 
 
 def torch_step(model, inputs):
-    """Loss, logits and gradients of one training step; the statistics move."""
+    """Returns loss, logits and gradients of one training step; it updates the batch-norm statistics."""
     model.train()
     model.zero_grad()
     loss, logits = forward(model, inputs)
@@ -137,7 +137,7 @@ def torch_evaluate(model, inputs):
 
 
 class Dump:
-    """dtrain's half: runs step_dump on files of a folder of its own."""
+    """Runs step_dump, dtrain's half of the comparison, on files in a folder of its own."""
 
     def __init__(self, options, name, folder, kernels=(), vocabularies=()):
         self.program, self.folder = pathlib.Path(options.build) / "step_dump", folder
@@ -176,7 +176,7 @@ class Report:
 
 
 def expected_alone(module, inputs, upstream):
-    """One layer in PyTorch: output, input gradients, parameter gradients."""
+    """Returns output, input gradients and parameter gradients of one layer in PyTorch."""
     module = copy.deepcopy(module)
     module.train()
     for p in module.parameters():
@@ -204,7 +204,7 @@ def compare_layers(name, dump, what, bound, capture, tensors, logits, label, rep
         for k, gradient in enumerate(dx):
             errors[f"input gradient {k}"] = relative(ours[f"{layer}.input_gradient.{k}"], gradient)
         for parameter, gradient in dw.items():
-            # A bias before batch norm has a gradient of rounding errors: what it is a sum of is larger.
+            # The gradient of a bias before batch norm is only rounding errors: the terms of its sum give the scale.
             ours_gradient = ours[f"{layer}.gradient.{layer}.{parameter}"]
             scale = max(gradient.norm().item(), output.grad.norm().item() if parameter == "bias" else 0)
             errors[parameter] = (ours_gradient - gradient).norm().item() / max(scale, 1e-30)
@@ -223,12 +223,12 @@ def compare_layers(name, dump, what, bound, capture, tensors, logits, label, rep
 
 
 def has_winograd(module):
-    """Whether the kernel `winograd` can be told to run it: all 3x3 convolutions but those of the image."""
+    """Returns whether the kernel `winograd` can run it: all 3x3 convolutions except those of the image."""
     return isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3) and module.in_channels % 16 == 0
 
 
 def over_bound(ours, gradients):
-    """The worst ||d|| / (5e-3 ||g|| + 1e-6 ||all||), and whose it is."""
+    """Returns the worst ||d|| / (5e-3 ||g|| + 1e-6 ||all||), and the name of its parameter."""
     whole = sum(g.double().norm().item() ** 2 for g in gradients.values()) ** 0.5
     worst = (0, "")
     for parameter, gradient in gradients.items():
@@ -238,8 +238,8 @@ def over_bound(ours, gradients):
 
 
 def taken(kinks_given, trace):
-    """What dtrain decided at each kink, from what a layer before it gave: a ReLU that was fused, into that
-    layer or a pool behind, has no output of its own."""
+    """Returns dtrain's decision at each kink, computed from the output of the last unfused layer before it: a ReLU
+    that was fused into that layer, or into a pooling after it, has no output of its own."""
     decisions = {}
     for name, (module, _, source) in kinks_given.items():
         while f"{source}.output" not in trace:
@@ -306,7 +306,7 @@ def compare(name, options, report):
             return
         compare_gradients(name, direct, model, inputs, report)
         if isinstance(model, Seq2Seq):
-            return  # its layers alone: seq2seq_layers.py
+            return  # seq2seq_layers.py tests its layers alone
         inputs = inputs_of(model, min(options.batch, options.layer_batch))
         tensors = tensors_of(model, inputs)
         capture = Capture(model)
@@ -321,7 +321,7 @@ def compare(name, options, report):
 
 
 def jumps_of(model, inputs, gradients):
-    """How far each gradient moves when all kinks turn around that lie within rounding (NEAR) of theirs."""
+    """Returns how far each gradient moves if all kinks within rounding (NEAR) are decided the other way."""
     plain = copy.deepcopy(model)
     given = kinks.inputs_of_kinks(plain, lambda: torch_step(plain, inputs))
     modules = kinks.kinks_of(plain)
@@ -331,7 +331,7 @@ def jumps_of(model, inputs, gradients):
 
 
 def golden(name):
-    """What tests/golden/model_step_test.cc reads: numbers of float64, to which fp32 is compared."""
+    """Returns the content of the file for tests/golden/model_step_test.cc: float64 values, the reference for fp32."""
     model = MODELS[name]().double()
     fill(model, "counted")
     smooth = kinks.without_kinks(copy.deepcopy(model))
@@ -371,12 +371,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--build", default="build/release", help="folder of step_dump")
-    parser.add_argument("--batch", type=int, default=16, help="of the whole step")
-    parser.add_argument("--layer-batch", type=int, default=16, help="of the layers alone")
+    parser.add_argument("--batch", type=int, default=16, help="batch of the whole step")
+    parser.add_argument("--layer-batch", type=int, default=16, help="batch of the layers alone")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--weights", default="counted")
     parser.add_argument("--kernels", nargs="*", default=[], metavar="TYPE=IMPLEMENTATION")
-    parser.add_argument("--logits-only", action="store_true", help="loss, logits and statistics, no gradients")
+    parser.add_argument("--logits-only", action="store_true", help="compare loss, logits and statistics, but no gradients")
     parser.add_argument("--golden", metavar="DIR")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

@@ -38,7 +38,7 @@ def stream(text):
 
 
 def numbered_bits(stream, count):
-    """Of a stream that is a number, not a text: mix(stream * 2^32 + i)."""
+    """Returns the bits of a stream that is a number instead of a text: mix(stream * 2^32 + i)."""
     with np.errstate(over="ignore"):
         x = np.arange(count, dtype=np.uint64) + np.uint64(stream << 32)
         x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -69,7 +69,7 @@ def exponent(fan_in):
 
 
 def tensor(name, shape):
-    """A parameter or batch-norm statistic, as float64 that is exact in float32."""
+    """Returns a parameter or batch-norm statistic, as float64 numbers that are exact in float32."""
     if len(shape) >= 2:
         return unit(name, shape) * 2.0 ** -exponent(int(np.prod(shape[1:])))
     if name.endswith("running_var") or name.endswith("weight"):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Sets convolution, pooling and eltwise with all their keys beside PyTorch, each layer alone, in fp32.
+"""Compares convolution, pooling and eltwise with all their keys with PyTorch, each layer alone, in fp32.
 
     python3 tools/pytorch/image_layers.py --build build/release        (needs torch and safetensors)
 
-Each line of CASES is a layer of a model file and the same in PyTorch.  Inputs, weights and the gradient by the
-output are drawn; compared are the output and all gradients, each as ||d|| / ||PyTorch's||.  Ends with 1 where one is
-over 2e-6.
+Each line of CASES is a layer of a model file and the same in PyTorch.  Inputs, weights and the gradient of the
+output are random; the output and all gradients are compared, each as ||d|| / ||PyTorch's||.  The exit code is 1 if
+one is above 2e-6.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Kinks: places where a rounding error decides which way a gradient takes - the input of a ReLU that is 0
-but for rounding, two maxima of a pooling window that are equal but for rounding.
+"""Kinks: places where a rounding error decides the path of a gradient - the input of a ReLU that is 0
+except for rounding, or two maxima of a pooling window that are equal except for rounding.
 
-One such place moves the gradient of a small deep layer by half a per cent, in PyTorch's own fp32 against
-its float64 as well.  So gradients are compared with the decisions taken alike (`forced`), and where they
-were not (`flipped`), it must have been rounding that decided.
+One such place moves the gradient of a small deep layer by half a per cent, also between PyTorch's own fp32
+and float64.  So gradients are compared with equal decisions (`forced`), and where the decisions differ
+(`flipped`), rounding must be the cause.
 """
 
 import copy
@@ -14,7 +14,7 @@ from torch.nn.functional import max_pool2d
 
 
 class ForcedReLU(nn.Module):
-    """ReLU that is open where `mask` says."""
+    """ReLU that is open where `mask` is true."""
 
     def __init__(self, mask):
         super().__init__()
@@ -25,7 +25,7 @@ class ForcedReLU(nn.Module):
 
 
 class ForcedMaxPool(nn.Module):
-    """Max pooling that takes the places `index` (of the image, as PyTorch counts them)."""
+    """Max pooling that takes the elements `index` (positions in the image, as in PyTorch)."""
 
     def __init__(self, index):
         super().__init__()
@@ -40,13 +40,13 @@ def kinks_of(model):
 
 
 def inputs_of_kinks(model, step):
-    """For every kink: what it is given while step() runs, and the name of the module that made it."""
+    """Returns, for every kink, its input while step() runs, and the name of the module that made that input."""
     made_by, given = {}, {}
 
     def note(name):
         def hook(module, inputs, output):
             if not isinstance(module, nn.Sequential):
-                made_by[id(output)] = (name, output)  # kept, so that no other gets its id
+                made_by[id(output)] = (name, output)  # kept alive, so that no other tensor gets its id
             if isinstance(module, (nn.ReLU, nn.MaxPool2d)):
                 given[name] = (inputs[0].detach(), made_by[id(inputs[0])][0])
         return hook
@@ -59,14 +59,14 @@ def inputs_of_kinks(model, step):
 
 
 def decision(module, x):
-    """What the module decides when it is given x: the open places, or the places of the maxima."""
+    """Returns the module's decision for input x: the open elements, or the positions of the maxima."""
     if isinstance(module, nn.ReLU):
         return x > 0
     return max_pool2d(x, module.kernel_size, return_indices=True)[1]
 
 
 def forced(model, decisions):
-    """The same model, its kinks decided beforehand."""
+    """Returns the same model with its kinks decided in advance."""
     model = copy.deepcopy(model)
     for name, module in kinks_of(model).items():
         parent, _, child = name.rpartition(".")
@@ -76,7 +76,7 @@ def forced(model, decisions):
 
 
 def near(module, x, margin):
-    """The kink's decision, turned around wherever rounding of `margin` of x's deviation could."""
+    """Returns the kink's decision, inverted wherever an error of `margin` of x's deviation could invert it."""
     distance = margin * x.square().mean().sqrt()
     if isinstance(module, nn.ReLU):
         return (x > 0) ^ (x.abs() < distance)
@@ -87,7 +87,7 @@ def near(module, x, margin):
 
 
 def flipped(module, x, theirs):
-    """How many decisions about x are not `theirs`, and the largest distance from the kink of one of them,
+    """Returns how many decisions about x differ from `theirs`, and the largest distance of one from its kink,
     as a part of x's deviation."""
     ours = decision(module, x)
     if isinstance(module, nn.ReLU):
@@ -95,7 +95,7 @@ def flipped(module, x, theirs):
     else:
         flat = x.flatten(2)
         gap = flat.gather(2, ours.flatten(2)) - flat.gather(2, theirs.flatten(2))
-        # Of a window without an open ReLU no gradient comes.
+        # A window without an open ReLU has no gradient.
         distance = gap[(ours != theirs).flatten(2) & (flat.gather(2, ours.flatten(2)) > 0)]
     if distance.numel() == 0:
         return 0, 0.0
@@ -103,7 +103,7 @@ def flipped(module, x, theirs):
 
 
 def without_kinks(module):
-    """The same model without ReLU, and with the mean of each pooling window."""
+    """Returns the same model without ReLU, and with the mean of each pooling window."""
     for name, child in module.named_children():
         if isinstance(child, nn.ReLU):
             setattr(module, name, nn.Identity())

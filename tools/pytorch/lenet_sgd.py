@@ -3,8 +3,8 @@
 
     python3 tools/pytorch/lenet_sgd.py > tests/golden/lenet5_sgd.json        (needs torch and numpy)
 
-Weights, inputs and labels are no files: they follow from integers by formulas that any language
-reproduces to the bit (tests/support/golden_inputs.h is the C++ side).
+Weights, inputs and labels are not in files: formulas compute them from integers, to the bit in any
+language (tests/support/golden_inputs.h is the C++ version).
 
     bits(stream, i) = mix(stream * 2^32 + i)                       mix: see counted.py
     unit(stream, i) = (bits(stream, i) >> 44) / 2^19 - 1           20 bits, in [-1, 1)
@@ -15,9 +15,9 @@ reproduces to the bit (tests/support/golden_inputs.h is the C++ side).
     input of step s, pixel i of sample n, i < 784:  (unit(200 + s, 784 n + i)
                                                      + unit(400 + label, i)) / 2
 
-Numbers of 20 bits, sums of two of them and powers of two are exact in fp32, so no rounding takes
-part.  Each class has a pattern under the noise: the loss falls, and a wrong sign, scale, momentum
-or decay shows.
+Numbers of 20 bits, sums of two of them and powers of two are exact in fp32, so nothing is rounded.
+Each class has a pattern under the noise: the loss falls, and a wrong sign, scale, momentum or decay
+shows.
 """
 
 import json
@@ -82,7 +82,7 @@ def make_model(dtype):
 
 
 def train(dtype):
-    """Losses before each of the STEPS updates, then logits and weight sums after the last."""
+    """Returns the losses before each of the STEPS updates, and logits and weight sums after the last."""
     model = make_model(dtype)
     optimizer = torch.optim.SGD(model.parameters(), **SOLVER)
     losses = []

@@ -1,4 +1,4 @@
-"""The models of configs/models in PyTorch, by us, after the papers.
+"""The models of configs/models in PyTorch, written for this comparison from the papers.
 
 Every module has the name of the layer in the model file, also those without parameters, so that both
 programs can be compared layer by layer.  state_dict() has the names and axes of
@@ -6,7 +6,7 @@ programs can be compared layer by layer.  state_dict() has the names and axes of
     LeNet5      conv1, conv2, fc1, fc2, fc3
     ResNet18    github.com/kuangliu/pytorch-cifar, models/resnet.py
     VGG19BN     github.com/kuangliu/pytorch-cifar, models/vgg.py ('VGG19')
-    VGG19GSSP   torchvision.models.vgg19_bn, whose head it has
+    VGG19GSSP   torchvision.models.vgg19_bn, with its head
     Seq2Seq     github.com/bentrevett/pytorch-seq2seq, tutorial 3
 """
 
@@ -180,7 +180,7 @@ class Seq2Seq(nn.Module):
         return torch.stack(logits, 1)
 
 
-# By the name of the model file.  Random masks are two programs' own, so nothing is dropped here.
+# Models by the name of the model file.  The programs draw different random masks, so dropout is off.
 MODELS = {
     "lenet5": LeNet5,
     "resnet18": ResNet18,

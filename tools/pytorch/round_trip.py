@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Weights from dtrain to PyTorch and back: both programs must give the same logits with them.
+"""Moves weights from dtrain to PyTorch and back, and checks that both programs give the same logits.
 
     python3 tools/pytorch/round_trip.py --build build/release [MODEL ...]
 
-For each model: `dtrain train` makes a few steps, `dtrain export` writes safetensors, PyTorch's
-load_state_dict(strict=True) takes them, and both evaluate the same batch.  Then PyTorch trains one step
-and saves; `dtrain eval` takes that, `dtrain export` makes HDF5 of it and safetensors of that again, both
-evaluate, and dtrain trains on.  Prints the largest differences; exit code 1 where one of logits is above
-1e-4, or a weight came back as another number.  Needs what compare.py needs, and the data sets
+For each model `dtrain train` makes a few steps, `dtrain export` writes safetensors, PyTorch's
+load_state_dict(strict=True) loads them, and both evaluate the same batch.  Then PyTorch trains one step
+and saves; `dtrain eval` loads that, `dtrain export` converts it to HDF5 and back to safetensors, both
+evaluate, and dtrain continues training.  Prints the largest differences; the exit code is 1 if one of
+logits is above 1e-4, or if a weight has changed.  Needs what compare.py needs, and the data sets
 cifar10 and multi30k.
 """
 
@@ -47,7 +47,7 @@ def logits_apart(model, dump, inputs):
 
 
 def weights_apart(path, model):
-    """The largest difference of a number in the file from the model's; a missing tensor is infinitely far."""
+    """Returns the largest difference between a number in the file and in the model; inf for a missing tensor."""
     there = load_file(path)
     state = {n: t for n, t in model.state_dict().items() if t.is_floating_point()}
     return max((there[n].double() - t.double()).abs().max().item() if n in there else float("inf")
@@ -55,7 +55,7 @@ def weights_apart(path, model):
 
 
 def model_for(name, weights):
-    """PyTorch's model; a vocabulary has as many words as the weights."""
+    """Returns PyTorch's model; the size of a vocabulary is that of the weights."""
     if name != "seq2seq_attention":
         return MODELS[name]().float(), ()
     words = tuple(weights[f"{half}.embedding.weight"].shape[0] for half in ("encoder", "decoder"))
@@ -65,7 +65,7 @@ def model_for(name, weights):
 
 
 def round_trip(name, options):
-    """The differences, by what they are of."""
+    """Returns the differences by what they compare."""
     torch.manual_seed(1)
     apart = {}
     with tempfile.TemporaryDirectory() as text:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/seq2seq_layers.json: PyTorch's numbers for small recurrent layers and the decoder.
+"""Makes tests/golden/seq2seq_layers.json: PyTorch's values of small recurrent layers and the decoder.
 
     python3 tools/pytorch/seq2seq_layers.py > tests/golden/seq2seq_layers.json   (needs torch and numpy)
 
-GRU and LSTM are torch.nn's, fed through pack_padded_sequence.  The decoder is the one of the third
-tutorial model of github.com/bentrevett/pytorch-seq2seq, written here after its formulas, with padding
-of the source masked as in the fourth.
+GRU and LSTM are torch.nn's, with inputs from pack_padded_sequence.  The decoder is that of the third
+tutorial model of github.com/bentrevett/pytorch-seq2seq, written here from its formulas, with padding of
+the source masked as in the fourth.
 
-No number is stored that can be computed: with unit(stream, i) of lenet_sgd.py,
+Numbers that can be computed are not stored: with unit(stream, i) of lenet_sgd.py,
 
     input k, element i                   unit(500 + k, i)
     tokens of input k, element i         2 + bits(520 + k, i) >> 33 mod (classes - 2), 1 behind the end

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/small_layers.json: PyTorch's numbers for activations, normalisations and losses.
+"""Makes tests/golden/small_layers.json: PyTorch's values of activations, normalisations and losses.
 
     python3 tools/pytorch/small_layers.py > tests/golden/small_layers.json   (needs torch and numpy)
 
-The layers are torch.nn's, in double. No number is stored that can be computed: with unit(stream, i) of
+The layers are torch.nn's, in double. Numbers that can be computed are not stored: with unit(stream, i) of
 lenet_sgd.py,
 
     input 0, element i          4 unit(600, i)
@@ -47,7 +47,7 @@ def layer(kind, keys, module, shape):
 
 
 def target_of(shape, target, classes):
-    """What dtrain is told, and what PyTorch is: a class is 1 at its score and 0 at the others."""
+    """Returns the targets for dtrain and for PyTorch; a class is 1 at its score and 0 at the others."""
     if classes == 0:
         return ((unit(601, target) + 1) / 2).reshape(shape)
     drawn = (numbered_bits(601, int(np.prod(target))) >> np.uint64(33)) % np.uint64(classes)
@@ -58,7 +58,7 @@ def target_of(shape, target, classes):
 
 
 def loss(kind, module, shape, target, classes=0):
-    """The losses of the samples; their sum has the gradients that dtrain has at loss_scale 1."""
+    """Returns the losses of the samples; their sum has the gradients of dtrain at loss_scale 1."""
     x = (4 * unit(600, shape)).requires_grad_()
     y = module(reduction="none")(x, target_of(shape, target, classes)).flatten(1).mean(1)
     case = {"type": kind, "keys": "{}", "inputs": [list(shape), list(target)], "classes": [0, classes]}

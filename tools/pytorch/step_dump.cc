@@ -1,20 +1,20 @@
-// step_dump: what a model computes from given weights and a given batch, as files - dtrain's half
+// step_dump: writes the results of a model for given weights and a given batch into files, as dtrain's half
 // of tools/pytorch/compare.py.
 //
 //   step_dump step|trace|evaluate|layers MODEL.yaml INPUT OUTPUT [threads=N] [TYPE=IMPLEMENTATION
 //   ...]
 //
 // INPUT and OUTPUT are safetensors files.  INPUT holds parameters and batch-norm statistics by
-// name, the model's inputs as `input.<name>`, and `terms`, by which the loss is divided.
+// name, the model's inputs as `input.<name>`, and `terms`, the divisor of the loss.
 //
-//   step      one training step: `loss` (mean), `logits` (what the loss layer is given),
+//   step      one training step: `loss` (mean), `logits` (the input of the loss layer),
 //             `gradient.<parameter>`, `state.<name>`
-//   trace     the same, and `<layer>.output` of every layer that ran: one with a ReLU fused into it
-//             gives what the ReLU makes of its output
+//   trace     the same, and `<layer>.output` of every layer that ran; of a layer with a fused ReLU it is
+//             the output of the ReLU
 //   evaluate  `loss`, `logits`
-//   layers    every layer alone: for each that INPUT has `<layer>.input.<k>` (and
-//             `<layer>.output_gradient`, but for losses) of, `<layer>.output`,
-//             `<layer>.input_gradient.<k>` and `<layer>.gradient.<parameter>`
+//   layers    every layer alone, if INPUT has its `<layer>.input.<k>` (and, except for losses,
+//             `<layer>.output_gradient`): `<layer>.output`, `<layer>.input_gradient.<k>` and
+//             `<layer>.gradient.<parameter>`
 //
 // TYPE=IMPLEMENTATION names the kernel of all layers of a type, as in convolution=onednn.
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ Options Parse(int argc, char** argv) {
   return options;
 }
 
-// Memory with the view that kernels take.
+// Memory, with the view that a kernel gets.
 struct Held {
   Buffer memory;
   Tensor tensor;
@@ -88,7 +88,7 @@ Held Load(const SafetensorsReader& file, const std::string& name) {
   return held;
 }
 
-// What goes into OUTPUT: plain fp32 tensors by name.
+// The content of OUTPUT: plain fp32 tensors by name.
 class Results {
  public:
   void Add(const std::string& name, const Tensor& tensor) {
@@ -138,7 +138,7 @@ void AddArena(const std::string& prefix, const ArenaLayout& layout, const std::v
 
 Device DeviceFor(const Options& options) { return {DeviceKind::kCpu, options.threads, CpuIsa()}; }
 
-// The whole model, through Net.
+// Runs the whole model through Net.
 void DumpNet(const Options& options, const Graph& graph, const SafetensorsReader& file,
              Results& results) {
   std::map<std::string, std::string> kernels;
@@ -181,7 +181,7 @@ void DumpNet(const Options& options, const Graph& graph, const SafetensorsReader
   results.Add("loss", Shape{1}, &mean);
 }
 
-// One layer alone, by the kernel that the rule (or the command line) takes for plain inputs.
+// Runs one layer alone, with the default kernel for plain inputs or the one on the command line.
 class LayerRun {
  public:
   LayerRun(const Options& options, const Graph& graph, int index, const SafetensorsReader& file)

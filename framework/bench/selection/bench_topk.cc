@@ -200,7 +200,7 @@ int BenchTopk(const BenchTopkOptions& options, const Device& device, std::ostrea
     for (size_t i = 0; i < configs.size(); ++i) {
       const Compressor& compressor = *configs[i].compressor;
       const Times times = on_device ? on_device->TimeOfSelections(compressor, options)
-                                : TimeOnCpu(compressor, drawn, options);
+                                    : TimeOnCpu(compressor, drawn, options);
       const nlohmann::ordered_json line = {{"bench", "topk"},
                                            {"compressor", options.compressors[i]},
                                            {"d", d},

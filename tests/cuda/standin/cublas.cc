@@ -1,4 +1,4 @@
-// cuBLAS of the stand-in (stream.h): column-major, as the library's.
+// cuBLAS of the stand-in (stream.h).  Matrices are column-major, as in the library.
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 
@@ -13,14 +13,14 @@ struct cublasContext {
 
 namespace {
 
-// A factor: floats of 32 or 16 bits.
+// A factor of a product: a matrix of fp32 or bf16 values.
 struct Factor {
   const void* data;
   cudaDataType type;
   cublasOperation_t op;
   int leading;
 
-  // Element (row, column) of op(matrix).
+  // Returns element (row, column) of op(matrix).
   double At(int64_t row, int64_t column) const {
     const int64_t at = op == CUBLAS_OP_N ? column * leading + row : row * leading + column;
     return type == CUDA_R_16BF ? __bfloat162float(static_cast<const __nv_bfloat16*>(data)[at])
@@ -44,7 +44,7 @@ struct Product {
 double ValueOf(float value) { return value; }
 double ValueOf(__nv_bfloat16 value) { return __bfloat162float(value); }
 
-// sum_i row[i] column[i], as four sums.
+// Returns sum_i row[i] column[i], added up in four partial sums.
 template <class T>
 double Dot(const T* row, const std::vector<double>& column) {
   double sums[4] = {};
@@ -56,7 +56,8 @@ double Dot(const T* row, const std::vector<double>& column) {
   return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-// Reads `a` as it lies: a column of it times a number, or a row of it times a column.
+// Reads `a` in memory order: adds multiples of its columns, or multiplies its rows with a column of
+// b.
 template <class T>
 void Multiply(const Product& p) {
   const auto* const a = static_cast<const T*>(p.a.data);
@@ -83,7 +84,7 @@ bool Fits(const Product& p) {
          p.b.leading > 0 && p.ldc > 0;
 }
 
-// Factors of 32 or 16 bits, into fp32.
+// True for two fp32 or two bf16 factors with an fp32 result.
 bool Knows(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t type) {
   if (a != b || c != CUDA_R_32F) return false;
   if (a == CUDA_R_16BF) return type == CUBLAS_COMPUTE_32F;
@@ -118,7 +119,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// alpha and beta are read now: the handle's pointer mode is the host's.
+// alpha and beta are read now, because the handle's pointer mode is host.
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
                                           cublasOperation_t op_b, int m, int n, int k,
                                           const void* alpha, const void* a, cudaDataType type_a,

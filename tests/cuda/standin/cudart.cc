@@ -24,7 +24,7 @@ size_t Memory() {
   return mib == nullptr ? kMemory : static_cast<size_t>(std::atoll(mib)) << 20;
 }
 
-// The device's memory. It is inaccessible while no stream works, so that host code which reads or
+// The device's memory.  It is inaccessible while no stream works, so that host code which reads or
 // writes it crashes.
 class DeviceMemory {
  public:
@@ -64,7 +64,7 @@ class DeviceMemory {
     return offset + bytes <= at->second;
   }
 
-  // Begin: a stream begins to work. End: a stream has no more work.
+  // Begin: a stream begins to work.  End: a stream has no more work.
   void Begin() {
     const std::lock_guard lock(mutex_);
     if (++at_work_ == 1) Protect(PROT_READ | PROT_WRITE);
@@ -174,7 +174,7 @@ struct CUstream_st {
         work();
         work = nullptr;
         lock.lock();
-        if (asked_.empty()) Device().End();  // before a waiting thread goes on
+        if (asked_.empty()) Device().End();  // before a waiting thread continues
         ++done_;
         changed_.notify_all();
       }

@@ -1,4 +1,4 @@
-// cuDNN of the stand-in (stream.h): naive loops that follow the given descriptors. It is strict:
+// cuDNN of the stand-in (stream.h): naive loops that follow the given descriptors.  It is strict:
 // descriptors that do not fit together, or operands outside the device's memory, stop the program.
 #include <cuda_bf16.h>
 #include <cudnn.h>
@@ -15,7 +15,7 @@ struct cudnnContext {
   cudaStream_t stream = nullptr;
 };
 
-// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width). Channels
+// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width).  Channels
 // are last in memory; values are fp32 or bf16.
 struct cudnnTensorStruct {
   int64_t n = 0, c = 0, h = 0, w = 0;
@@ -70,8 +70,8 @@ struct Problem {
   }
 
   // Calls taps(y_offset, x_offset, w_offset) for each pixel of y and each tap that meets a pixel of
-  // x. The offsets are those of the first channel; w_offset is within one output's weights. Output
-  // o reads the channels of x from FirstChannel(o).
+  // x.  The offsets are those of the first channel; w_offset is within one output's weights.
+  // Output o reads the channels of x from FirstChannel(o).
   template <class Taps>
   void ForEachTap(const Taps& taps) const {
     for (int64_t i = 0; i < y.n * y.h * y.w; ++i) {
@@ -204,7 +204,7 @@ cudnnStatus_t Destroy(Struct* made) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// The stand-in has only these algorithms. One lacks images of one channel, another lacks groups
+// The stand-in has only these algorithms.  One lacks images of one channel, another lacks groups
 // with dilation, so that the module must choose another algorithm in these cases.
 bool Supports(const Problem& p, cudnnConvolutionFwdAlgo_t algorithm) {
   return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||

@@ -1,9 +1,9 @@
 // A stand-in for the CUDA, cuBLAS and cuDNN calls that the CUDA module makes, so that its code runs
-// on a machine without a GPU. It is a slow test aid that is never shipped.
+// on a machine without a GPU.  It is a slow test aid that is never shipped.
 //
-// The stand-in computes real results. A stream is a thread that does its work later and in order,
-// so that a missing wait is detected. The device's memory is inaccessible while no stream works, so
-// that host code which touches it crashes. Our own kernels run as loops
+// The stand-in computes real results.  A stream is a thread that does its work later and in order,
+// so that a missing wait is detected.  The device's memory is inaccessible while no stream works,
+// so that host code which touches it crashes.  Our own kernels run as loops
 // (framework/kernels/cuda/loops.h), the libraries' calls as naive loops that follow the given
 // descriptors.
 #pragma once

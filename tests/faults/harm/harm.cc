@@ -1,9 +1,9 @@
-// What no signal does to a rank: inject.py loads this library into the ranks (LD_PRELOAD) and sends a
-// signal when the harm is to be done.
+// Failures of a rank that no signal causes by itself.  inject.py loads this library into the ranks (LD_PRELOAD) and
+// sends a signal when the failure is to happen.
 //
-//   SIGRTMIN+1  the next call of MPI leaves the process by exit(9), as a library may that gives up
-//   SIGRTMIN+2  the next call of MPI throws, as a defect of dtrain's own might
-//   SIGRTMIN+3  from now on fsync(2) fails with EIO, as on a disk that is broken
+//   SIGRTMIN+1  the next MPI call ends the process by exit(9), as a library that gives up
+//   SIGRTMIN+2  the next MPI call throws, as a bug of dtrain would
+//   SIGRTMIN+3  from now on fsync(2) fails with EIO, as on a broken disk
 #include <dlfcn.h>
 #include <mpi.h>
 

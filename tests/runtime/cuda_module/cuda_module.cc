@@ -1,5 +1,5 @@
-// Stands in for the CUDA module (device_key_test.cc).  By DTRAIN_KIND: one of an earlier build; one that
-// needs a library as well (`needy`); that library (`needed`); one that exports something else.
+// Replaces the CUDA module in device_key_test.cc.  DTRAIN_KIND selects a module of an earlier build, one that needs a
+// library (`needy`), that library (`needed`), or one with another export.
 #include "framework/device/cuda/module.h"
 
 #define earlier 1

@@ -1,9 +1,9 @@
-// Stands in for dtrain under the supervisor: a rank that behaves as the test asks.
+// Replaces dtrain under the supervisor: a rank with the behaviour that the test requests.
 //
 //   fake_rank FOLDER BEHAVIOUR [--resume auto]
 //
-// With FAKE_RANK_ALONE in the environment it does without MPI, for an mpirun that is a stand-in as well.
-// It appends a line to FOLDER/starts at every start and FOLDER/arguments gets its arguments.
+// With FAKE_RANK_ALONE in the environment it does not use MPI, for tests with a fake mpirun.  It appends a line to
+// FOLDER/starts at every start and writes its arguments to FOLDER/arguments.
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ int End(Rank& self, int code, const char* message = "") {
   return code;
 }
 
-// Waits for a stop signal as a trainer does, at most a minute.
+// Waits for a stop signal as a trainer does, for at most a minute.
 int TrainUntilStopped(Rank& self) {
   for (int step = 1; step < 6000 && !dtrain::StopRequested(); ++step) {
     self.status.Update(Doing::kTraining, step);
@@ -53,7 +53,7 @@ int TrainUntilStopped(Rank& self) {
   return End(self, stop == 1 ? 75 : 1);
 }
 
-// Some turns of the supervisor's loop long.
+// Runs for several turns of the supervisor's loop.
 int TrainBriefly(Rank& self) {
   for (int step = 1; step < 40; ++step) {
     self.status.Update(Doing::kTraining, step);
@@ -88,7 +88,7 @@ int Behave(Rank& self) {
   if (self.behaviour == "killed") return BeKilled(self);
   if (self.behaviour == "killed-once") return self.resumed ? End(self, 0) : BeKilled(self);
   if (self.behaviour == "on-its-way-out") self.status.End(0);
-  for (;;) ::pause();  // deaf to stop signals
+  for (;;) ::pause();  // ignores stop signals
 }
 
 }  // namespace
@@ -115,5 +115,5 @@ int main(int argc, char** argv) {
   if (rank == 0) Note(folder, "progress", std::getenv(dtrain::status_line::kProgressVariable));
   const int code = Behave(self);
   std::fflush(stdout);
-  ::_exit(code);  // leak checkers have nothing to learn from MPI's
+  ::_exit(code);  // skips the leak check, which would report MPI's memory
 }

@@ -1,9 +1,9 @@
-// Memory that ends where a test says: loaded into the program (LD_PRELOAD), it lets large chunks of memory take
-// DTRAIN_GRANTED bytes together, and refuses what would be more, and a thread whose stack would be.  At the end it writes the
-// most bytes that they took to the file DTRAIN_TAKEN.  A small chunk is always granted and counts for nothing: at `ulimit -v`
-// whoever asks for 8 bytes last decides how a program ends.
+// Limits memory as a test requests.  Loaded into the program (LD_PRELOAD), it grants DTRAIN_GRANTED bytes to large
+// chunks together and refuses the rest, and a thread whose stack would exceed them.  At the end it writes the largest
+// total to the file DTRAIN_TAKEN.  Small chunks are always granted and not counted: with `ulimit -v` the last caller
+// that needs 8 bytes decides how a program ends.
 //
-// Chunks are those of malloc and its like, and of anonymous mmap.
+// Chunks are those of malloc and related functions, and of anonymous mmap.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -19,7 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// glibc's own, under the names that it exports for this.
+// glibc's own functions, under the names that it exports for this purpose.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
@@ -32,7 +32,7 @@ namespace {
 
 constexpr size_t kLarge = 64 << 10;
 constexpr size_t kStack = 8 << 20;
-std::atomic<long> granted = LONG_MAX;  // everything, until the program begins
+std::atomic<long> granted = LONG_MAX;  // no limit until the program begins
 std::atomic<long> taken = 0, most = 0;
 
 __attribute__((constructor)) void Begin() {
@@ -72,7 +72,7 @@ void* Counted(void* memory) {
   return memory;
 }
 
-// Where large anonymous mappings begin, and how long they are.
+// The begin and length of a large anonymous mapping.
 struct Mapping {
   std::atomic<void*> begin = nullptr;
   size_t bytes = 0;

@@ -1,4 +1,4 @@
-// JPEG and PNG files, decoded to several shapes; and what a checkpoint says of its images.
+// Decodes JPEG and PNG files to several shapes, and reads a checkpoint's description of its images.
 #include "framework/data/images/image_file.h"
 
 #include <vector>
@@ -16,14 +16,15 @@ void Info(std::string_view text) {
           "facts change when read again");
 }
 
-// Pixels behind the last one are none of the decoder's.
+// The buffer has no spare room, so that a sanitizer detects a write past the last pixel.
 void Decode(std::string_view file, const Shape& shape, Fit fit, Orientation orientation) {
   const auto count = static_cast<size_t>(shape.count());
   std::vector<uint8_t> image(count);
   DecodeImage(file, "image", shape, fit, orientation, image.data());
 }
 
-// The first byte: facts, or the shape of an image, how it comes to it, and whether it is turned.
+// The first byte chooses a description of images, or else the shape of an image, the way to fit it
+// to that shape, and whether its orientation is applied.
 bool Image(std::string_view input) {
   InputReader in(input);
   const uint8_t choice = in.Byte();
