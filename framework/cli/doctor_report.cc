@@ -103,7 +103,7 @@ void TryMpi(DoctorInfo& info) {
   if (child == 0) {
     int level = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
-    [[maybe_unused]] const ssize_t told = ::write(answer[1], &level, sizeof(level));
+    [[maybe_unused]] const ssize_t written = ::write(answer[1], &level, sizeof(level));
     MPI_Finalize();
     ::_exit(0);
   }

@@ -20,11 +20,11 @@ std::string WithoutItem(std::string text) {
 }
 
 // Shortens "allowed: ..." if an earlier error has printed the same list.
-std::string OnceAllowed(std::string text, std::set<std::string>& told) {
+std::string OnceAllowed(std::string text, std::set<std::string>& reported) {
   const size_t at = text.find("allowed: ");
   const size_t hint = text.rfind('\n', at);
   if (at == std::string::npos || hint == std::string::npos) return text;
-  if (told.insert(text.substr(at)).second) return text;
+  if (reported.insert(text.substr(at)).second) return text;
   const size_t end = text.find_last_not_of(' ', at - 1);
   if (end != hint) return text.substr(0, end + 1);
   return text.substr(0, at) + "allowed: the same as above";
@@ -114,8 +114,8 @@ std::vector<std::string> Diagnostics::Lines() const {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Entry& a, const Entry& b) { return a.order < b.order; });
   std::vector<std::string> lines;
-  std::set<std::string> told;
-  for (const Entry& error : sorted) lines.push_back(OnceAllowed(error.Text(), told));
+  std::set<std::string> reported;
+  for (const Entry& error : sorted) lines.push_back(OnceAllowed(error.Text(), reported));
   return lines;
 }
 

@@ -58,7 +58,7 @@ void Buffer::PinFor(const std::shared_ptr<DeviceQueue>& queue) {
   if (data_ == nullptr || queue_ != nullptr) return;
   if (queue->Pin(data_, bytes_)) {
     pinned_ = queue;
-  } else if (static std::atomic<bool> told = false; !told.exchange(true)) {
+  } else if (static std::atomic<bool> reported = false; !reported.exchange(true)) {
     log::Warning(
         "memory cannot be locked for the GPU (`ulimit -l`?): copies to and from it will be slower");
   }

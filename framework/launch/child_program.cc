@@ -66,7 +66,7 @@ void AllowOpenFiles(rlim_t wanted) {
   AllowOpenFiles(exec.open_files);
   ::execve(exec.path, exec.arguments, exec.environment);
   const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(exec.error_pipe, &error, sizeof(error));
+  [[maybe_unused]] const ssize_t written = ::write(exec.error_pipe, &error, sizeof(error));
   ::_exit(127);
 }
 

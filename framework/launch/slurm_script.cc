@@ -115,7 +115,7 @@ std::string Introduction(const SlurmJob& job, const SlurmNodes& nodes) {
 # {ranks} under Slurm, by {launcher}: {per_node} a node on {nodes}{servers}.
 # Submit it with {batch} from the folder that the paths below start in.
 #
-# Before the time limit the run is told to stop (USR1): it writes a checkpoint and ends with code 75,
+# Before the time limit the run is asked to stop (USR1): it writes a checkpoint and ends with code 75,
 # the job goes back into the queue and continues there.  scancel ends it for good.  Compute nodes may
 # have no internet: fetch the data before, with `dtrain data fetch`.
 )",
@@ -241,15 +241,15 @@ std::string LaunchByMpirun(bool rank_list) {
 export SLURM_WHOLE=1  # mpirun's daemons use all CPUs of the job
 # They notice a lost node within 40 s, not after eight minutes.
 export OMPI_MCA_oob_tcp_keepalive_time=20 OMPI_MCA_oob_tcp_keepalive_intvl=5 OMPI_MCA_oob_tcp_keepalive_probes=4
-trap 'told=1; kill -USR1 "$!"' USR1
+trap 'signalled=1; kill -USR1 "$!"' USR1
 mpirun -n $((workers + servers)) --bind-to none)";
   if (rank_list) text += R"( --map-by seq --hostfile "$hosts")";
   text += " \"${train[@]}\" &\n";
   return text + R"(
 # A signal ends `wait` early: then wait again, for the code of the ranks.
-told=1
-while [ "$told" = 1 ]; do
-  told=0
+signalled=1
+while [ "$signalled" = 1 ]; do
+  signalled=0
   wait "$!"
   code=$?
 done

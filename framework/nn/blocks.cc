@@ -308,8 +308,8 @@ class Expander {
   void CheckName(Tree& use) {
     Tree::Entry* const name = use.Find("name");
     if (name != nullptr && (IsText(name->value) || IsArgument(name->value))) return;
-    const bool told = use.flawed || (name != nullptr && name->value.kind == Kind::kRefused);
-    if (!told) {
+    const bool reported = use.flawed || (name != nullptr && name->value.kind == Kind::kRefused);
+    if (!reported) {
       diagnostics_.Note(name == nullptr ? use.place : name->place,
                         name == nullptr ? "the use of a block needs a name"
                                         : "the name of a use must be a string",

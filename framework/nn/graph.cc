@@ -224,7 +224,7 @@ bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& lay
           .Help("names of its inputs; default: the previous layer's output");
   const std::string wrong_count = WrongCount(layer, names.size());
   bool complete = wrong_count.empty();
-  bool told = false;
+  bool reported = false;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto value = reading.values.find(names[i]);
     layer.inputs.push_back(value == reading.values.end() ? -1 : value->second);
@@ -235,14 +235,14 @@ bool Graph::FindInputs(config::Reader& reader, Reading& reading, GraphLayer& lay
     std::vector<std::string> known;
     for (const GraphValue& candidate : values_) known.push_back(candidate.name);
     const std::string what = "no earlier layer or input is called '" + names[i] + "'";
-    told = true;
+    reported = true;
     if (wrong_count.empty()) {
       reader.AddErrorOnce(what, "input", i, what, SuggestName(names[i], known));
     } else {
       reader.AddError("input", what + ", and " + wrong_count, SuggestName(names[i], known));
     }
   }
-  if (!told && !wrong_count.empty()) reader.AddError("input", wrong_count);
+  if (!reported && !wrong_count.empty()) reader.AddError("input", wrong_count);
   return complete;
 }
 

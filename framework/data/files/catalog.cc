@@ -122,8 +122,8 @@ std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::
   const std::string key = fs::canonical(path).string();
   const json& before = known[key];
   if (before.is_object() && before.value("seen", json()) == seen) {
-    const json told = before.value("problem", json());
-    if (told.is_string()) return told;
+    const json reported = before.value("problem", json());
+    if (reported.is_string()) return reported;
   }
   const std::string problem = StatusOf(file, folder).problem;
   known[key] = {{"seen", seen}, {"problem", problem}};

@@ -213,14 +213,14 @@ size_t LabelColumn(const std::string& where, const Fields& first, bool header,
                                        first.size()));
 }
 
-constexpr size_t kNamesTold = 20;
+constexpr size_t kNamesShown = 20;
 
 // Returns the names, or the first of many, for a message.
 std::string Some(const Fields& names) {
-  const Fields told(names.begin(), names.begin() + std::min(names.size(), kNamesTold));
+  const Fields shown(names.begin(), names.begin() + std::min(names.size(), kNamesShown));
   return fmt::format(
-      "'{}'{}", Join(told, "', '"),
-      told.size() == names.size() ? "" : fmt::format(" and {} more", names.size() - told.size()));
+      "'{}'{}", Join(shown, "', '"),
+      shown.size() == names.size() ? "" : fmt::format(" and {} more", names.size() - shown.size()));
 }
 
 // Returns the positions in `names` of the columns `wanted`.

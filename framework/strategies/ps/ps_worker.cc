@@ -151,8 +151,8 @@ void PsWorker::Report(ProtocolReport& report) const {
   // Each step requests weights once: with its gradient or, with prefetch, when it starts.
   const int64_t asked = clock_ + (options_.prefetch && phase_ == kComputing ? 1 : 0);
   report.down_transfers += asked - (AllAnswered() ? 0 : 1);
-  const bool told = arriving_[0] != kAwaited && staleness_ != kNoStaleness;
-  if (told && !AllAnswered()) report.AddStaleness(staleness_);
+  const bool answered = arriving_[0] != kAwaited && staleness_ != kNoStaleness;
+  if (answered && !AllAnswered()) report.AddStaleness(staleness_);
 }
 
 }  // namespace dtrain::ps
