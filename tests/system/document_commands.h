@@ -83,7 +83,7 @@ inline const std::map<std::string, std::string> kCommandsRun = {
      "--set compress.density=0.01",
      kDigits + " --set timeline=true --set tensorboard=true"},
     {"dtrain train --config quickstart --set compress.name=gaussiank --set gradients.every=50 "
-     "--output runs/study",
+     "--output runs/statistics",
      kFew + " --set gradients.every=1"},
     {"dtrain bench allreduce --workers 4 --collectives ring,hierarchical --per-node 2",
      " --bytes 4096"},
