@@ -31,7 +31,7 @@ if [ "${1:-}" = --preset ]; then
   configure "$preset" && build "$preset" all && test_pass "$preset" all "$@" || status=$?
 else
   export DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}
-  # Without a GPU the CUDA module is only compiled: for one.
+  # Without a GPU the CUDA module is only compiled, which one architecture shows as well.
   [ -e /dev/nvidiactl ] || archs=(-DDTRAIN_CUDA_ARCHS=90)
   configure release "${logic[@]}" "${threads[@]}" && build release all &&
     test_pass release all -E "$nightly" "$@" || status=$?

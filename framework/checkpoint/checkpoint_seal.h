@@ -38,7 +38,7 @@ int64_t SealVersionOf(std::string_view file);
 // Throws the CheckpointError for a damaged file.
 [[noreturn]] void ThrowDamaged(const std::filesystem::path& path, const std::string& problem);
 
-// The type of a file, judged by its first bytes alone.
+// The type of a file, which its first bytes decide.
 enum class FileKind {
   // Begins with a seal, or has HDF5 at the offset where a sealed file has it.
   kSealed,

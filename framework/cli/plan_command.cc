@@ -66,7 +66,7 @@ Advice Advise(const std::vector<Prediction>& all) {
     advice.compressed = std::exchange(advice.best, dense);
     return advice;
   }
-  // Of compressors that differ by less than kWorthACompressor, the one that was named first is advised.
+  // The advice names the first given of compressors that differ by less than kWorthACompressor.
   for (const Prediction& it : all) {
     if (it.compressor.empty() || it.measured != advice.best->measured) continue;
     if (it.seconds * (1 - kWorthACompressor) > advice.best->seconds) continue;

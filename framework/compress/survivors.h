@@ -37,7 +37,7 @@ class Survivors {
   // Returns the smallest entry's magnitude; 0 if there is none.
   uint32_t Smallest() const;
 
-  // Of equal ones, those at the lowest places are kept.
+  // Keeps those at the lowest places among equal ones.
   void KeepLargest(int64_t k);
   void KeepReaching(uint32_t least);
 

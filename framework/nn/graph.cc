@@ -99,7 +99,7 @@ std::string WrongCount(const GraphLayer& layer, size_t given) {
 bool IsSlip(const std::string& name, const std::string& known) {
   if (std::min(name.size(), known.size()) < 3) return false;
   const auto digits = [](std::string text) {
-    std::erase_if(text, [](char envelope) { return envelope < '0' || envelope > '9'; });
+    std::erase_if(text, [](char c) { return c < '0' || c > '9'; });
     return text;
   };
   if (digits(name) != digits(known)) return false;

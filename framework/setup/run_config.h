@@ -118,7 +118,7 @@ RunConfig ReadRunConfig(config::Document& document, const RunConfig& before);
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);
 
-// Reads the sections model, data and weights (run_inputs.cc).  The model and data are copied from `before` if it is not
+// Reads the sections model, data and weights (run_config_inputs.cc).  The model and data are copied from `before` if it is not
 // null, else read from their files.
 void ReadInputs(config::Reader root, const std::string& config_file, const RunConfig* before,
                 RunConfig& run);

@@ -85,7 +85,7 @@ TEST(TrainCommand, ConfigAndModelMayBePipes) {
 }
 
 // The message has the option as given, not the config key that it sets.
-TEST(TrainCommand, AErrorOfAnOptionNamesTheOption) {
+TEST(TrainCommand, AnErrorOfAnOptionNamesTheOption) {
   const TempFolder folder;
   const std::string config = Config(folder, kLeNet);
   const CommandOutcome workers =

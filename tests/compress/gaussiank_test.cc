@@ -278,7 +278,7 @@ TEST(GaussianK, OnlyTheBracketedLoopHandsAThresholdOn) {
   EXPECT_EQ(threshold, std::nextafter(2.0f, 0.0f));
 }
 
-TEST(GaussianK, AnotherLoopIsAError) {
+TEST(GaussianK, AnotherLoopIsAnError) {
   EXPECT_THAT(WhatOf<ConfigError>([] { MakeCompress("{name: gaussiank, loop: twice}"); }),
               ::testing::HasSubstr("loop"));
 }

@@ -134,7 +134,7 @@ TEST(Reader, AMisspeltSectionDoesNotLackItsKeys) {
                                              "    did you mean 'model'?  allowed: model"));
 }
 
-TEST(Reader, AErrorOfARepeatedBlockIsToldOnce) {
+TEST(Reader, AnErrorOfARepeatedBlockIsToldOnce) {
   Document document = Document::FromText("layers: [{name: a, pad: x}, {name: b}]\n", "run.yaml");
   document.Rewrite([](Tree& root, Diagnostics&) {
     Tree& layers = root.entries[0].value;

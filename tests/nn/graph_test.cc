@@ -66,7 +66,7 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
 }
 
 // A faulty layer is reported once; its readers give no further errors.
-TEST(Graph, ALayerWithAErrorIsNotSetUp) {
+TEST(Graph, ALayerWithAnErrorIsNotSetUp) {
   const auto errors = [](const std::string& layers) -> std::string {
     try {
       Graph::FromText("name: m\nsample: [4]\n" + layers, "m.yaml", {});

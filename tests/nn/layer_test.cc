@@ -61,7 +61,7 @@ TEST(Accuracy, FirstOfEqualScoresWinsAndNanLoses) {
               ElementsAre(1, 1, 0, 0, 0));
 }
 
-TEST(Accuracy, TopFiveOfFewerClassesIsAError) {
+TEST(Accuracy, TopFiveOfFewerClassesIsAnError) {
   EXPECT_THAT(ShapeErrorOf("accuracy", {{4, 3}, {4}}, "{top_k: 5}"),
               HasSubstr("top_k is 5 with 3 classes"));
 }

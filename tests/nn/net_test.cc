@@ -379,7 +379,7 @@ TEST(Net, SteadyStepsAllocateNothing) {
   EXPECT_EQ(mallinfo2().hblkhd, mapped);
 }
 
-TEST(Net, ALayerThatReachesNoLossIsAError) {
+TEST(Net, ALayerThatReachesNoLossIsAnError) {
   const Graph graph = Graph::FromText(
       "name: m\nlayers:\n  - {name: lost, type: inner_product, outputs: 2}\n"
       "  - {name: fc, type: inner_product, outputs: 3, input: data}\n"

@@ -238,7 +238,7 @@ TEST_F(TrainTest, FrozenLayersStayWhateverTheStrategy) {
   }
 }
 
-TEST_F(TrainTest, APatternThatIsNoLayerIsAError) {
+TEST_F(TrainTest, APatternThatIsNoLayerIsAnError) {
   for (const char* key : {"freeze", "except"}) {
     EXPECT_THAT(MessageOf([&] { Run(Config("run", 1, {fmt::format("weights.{}=[cov1]", key)})); }),
                 AllOf(HasSubstr(fmt::format("weights.{}: 'cov1' is no layer", key)),

@@ -146,10 +146,10 @@ class ScheduleCostAgreement : public ::testing::TestWithParam<CollectiveSchedule
  protected:
   void ExpectAgreement(const NetworkModel& model, int ranks, int64_t n, double relative,
                        Send send = Send::kEager) {
-    const auto costed = static_cast<double>(ScheduleCost(GetParam(), ranks, model, kGamma).Of(n));
+    const auto computed = static_cast<double>(ScheduleCost(GetParam(), ranks, model, kGamma).Of(n));
     const auto played = static_cast<double>(
         SchedulePlayer(GetParam(), ranks, model, kGamma, {n}, 1, {}, send).Finish());
-    EXPECT_NEAR(costed, played, relative * played + 8) << ranks << " ranks, " << n << " floats";
+    EXPECT_NEAR(computed, played, relative * played + 8) << ranks << " ranks, " << n << " floats";
   }
 };
 INSTANTIATE_TEST_SUITE_P(Planners, ScheduleCostAgreement,
@@ -172,12 +172,12 @@ TEST_P(ScheduleCostAgreement, MessageByMessageOnUniformLinks) {
 TEST(ScheduleCost, OfAFoldIsALowerBoundWhereMessagesLeaveEarly) {
   for (const int ranks : {3, 5, 6, 9, 33}) {
     constexpr int64_t kFloats = 16 * 32 * 100;
-    const auto costed = static_cast<double>(
+    const auto computed = static_cast<double>(
         ScheduleCost(HalvingDoublingSchedule, ranks, RoundNumbers(), kGamma).Of(kFloats));
     const auto played = static_cast<double>(
         SchedulePlayer(HalvingDoublingSchedule, ranks, RoundNumbers(), kGamma, {kFloats}).Finish());
-    EXPECT_GE(played, costed - 8) << ranks << " ranks";
-    EXPECT_LE(played, 1.75 * costed) << ranks << " ranks";
+    EXPECT_GE(played, computed - 8) << ranks << " ranks";
+    EXPECT_LE(played, 1.75 * computed) << ranks << " ranks";
   }
 }
 
@@ -207,19 +207,19 @@ TEST(ScheduleCost, RanksOfANodeShareItsNic) {
   const int64_t n = 16 * 16 * 10;
   const auto played =
       static_cast<double>(SchedulePlayer(OrderedSchedule, 16, model, kGamma, {n}).Finish());
-  const auto costed = static_cast<double>(ScheduleCost(OrderedSchedule, 16, model, kGamma).Of(n));
-  EXPECT_NEAR(costed, played, 0.01 * played);
+  const auto computed = static_cast<double>(ScheduleCost(OrderedSchedule, 16, model, kGamma).Of(n));
+  EXPECT_NEAR(computed, played, 0.01 * played);
   // A NIC sends 4 ranks x 12 peers x 640 bytes, twice; 15 x 640 bytes are added.
-  EXPECT_EQ(costed, 2 * (100 + 48 * 640) + 15 * 640 / 4);
+  EXPECT_EQ(computed, 2 * (100 + 48 * 640) + 15 * 640 / 4);
 }
 
 TEST(ScheduleCost, ARingOverNodesIsAnUpperBound) {
   NetworkModel model = RoundNumbers();
   model.per_node = 4;
   const int64_t n = 16 * 16 * 10;
-  const Nanos costed = ScheduleCost(RingSchedule, 16, model, kGamma).Of(n);
-  EXPECT_EQ(costed, 30 * (100 + 640) + 15 * 640 / 4);
-  EXPECT_GE(costed, SchedulePlayer(RingSchedule, 16, model, kGamma, {n}).Finish());
+  const Nanos computed = ScheduleCost(RingSchedule, 16, model, kGamma).Of(n);
+  EXPECT_EQ(computed, 30 * (100 + 640) + 15 * 640 / 4);
+  EXPECT_GE(computed, SchedulePlayer(RingSchedule, 16, model, kGamma, {n}).Finish());
 }
 
 TEST(ScheduleCost, InsideOneNodeTheNicCostsNothing) {

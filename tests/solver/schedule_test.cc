@@ -57,7 +57,7 @@ TEST(Schedule, StepWantsExactlyOneOfEveryAndAt) {
               HasSubstr("the epochs in 'at' are not in ascending order"));
 }
 
-TEST(Schedule, UnknownNameIsAError) { EXPECT_THAT(ErrorsOf("cosin"), HasSubstr("cosin")); }
+TEST(Schedule, UnknownNameIsAnError) { EXPECT_THAT(ErrorsOf("cosin"), HasSubstr("cosin")); }
 
 TEST(Schedule, CosineFallsToItsEnd) {
   const Schedule schedule = Read("{name: cosine, to: 0.1}");

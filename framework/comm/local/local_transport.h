@@ -30,7 +30,7 @@ class LocalTransport : public Transport {
     bool sending = false;
     Rank peer = 0;
     LocalMessage message;  // of a send
-    // Of a receive:
+    // The rest describes a receive.
     Tag tag = Tag::kControl;
     std::span<std::byte> into;
     bool received = false;
