@@ -16,7 +16,6 @@
 #include "framework/cli/standard_streams.h"
 #include "framework/cli/train_report.h"
 #include "framework/comm/gather.h"
-#include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
@@ -180,8 +179,7 @@ int TrainAsRank(const TrainOptions& options, const Invocation& invocation,
       own.emplace(config);
     });
     config.output = Broadcast(transport, config.output);
-    const auto hosts = FromBytes<std::vector<std::string>>(
-        Broadcast(transport, ToBytes(Gather(transport, HostName()))));
+    const std::vector<std::string> hosts = AllGather(transport, HostName());
     TryTogether(transport, [&] { PlaceOnHosts(hosts, config); });
     if (StatusFolder().empty() ? InsideMpiLaunch() : AreOnSeveral(hosts)) {
       heartbeat.emplace(transport, config.stall_seconds, hosts, LeaveStalled);

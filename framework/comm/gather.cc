@@ -1,6 +1,7 @@
 #include "framework/comm/gather.h"
 
 #include "framework/comm/patient_wait.h"
+#include "framework/core/bytes.h"
 
 namespace dtrain {
 namespace {
@@ -48,6 +49,11 @@ std::string Broadcast(Transport& transport, const std::string& mine) {
   if (transport.rank() != 0) return ReceiveText(transport, 0);
   for (Rank rank = 1; rank < transport.size(); ++rank) SendText(transport, rank, mine);
   return mine;
+}
+
+std::vector<std::string> AllGather(Transport& transport, const std::string& mine) {
+  return FromBytes<std::vector<std::string>>(
+      Broadcast(transport, ToBytes(Gather(transport, mine))));
 }
 
 // With ranks numbered relative to the root, rank r receives the floats from r without its highest

@@ -16,6 +16,9 @@ std::vector<std::string> Gather(Transport& transport, const std::string& mine);
 // Returns rank 0's bytes on every rank.
 std::string Broadcast(Transport& transport, const std::string& mine);
 
+// Returns every rank's bytes, in rank order, on every rank.
+std::vector<std::string> AllGather(Transport& transport, const std::string& mine);
+
 // Sets `values` on every rank to those of `root`, along a binomial tree.
 void BroadcastFloats(Transport& transport, Rank root, std::span<float> values);
 

@@ -60,14 +60,9 @@ void LogTrouble(const std::vector<Rank>& inside, const std::string& trouble) {
       fmt::join(inside, ", "), trouble);
 }
 
-std::vector<std::string> AllGatherStrings(Transport& transport, const std::string& mine) {
-  const std::string all = Broadcast(transport, ToBytes(Gather(transport, mine)));
-  return FromBytes<std::vector<std::string>>(all);
-}
-
 std::vector<SegmentPlace> PlacesOfAll(Transport& transport, const SegmentPlace& mine) {
   std::vector<SegmentPlace> places;
-  for (const std::string& bytes : AllGatherStrings(transport, ToBytes(mine))) {
+  for (const std::string& bytes : AllGather(transport, ToBytes(mine))) {
     places.push_back(FromBytes<SegmentPlace>(bytes));
   }
   return places;
@@ -108,7 +103,7 @@ std::unique_ptr<NodeWindow> NodeWindow::Make(Transport& transport, std::span<con
   } catch (const Error& error) {
     trouble = error.what();
   }
-  const std::vector<std::string> troubles = AllGatherStrings(transport, trouble);
+  const std::vector<std::string> troubles = AllGather(transport, trouble);
   for (const Rank rank : inside) {
     if (troubles[rank].empty()) continue;
     if (transport.rank() == inside[0]) LogTrouble(inside, troubles[rank]);

@@ -94,8 +94,7 @@ void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
     mine[master.actor] = std::move(master);
   }
   std::map<ActorId, double> share_of;
-  const std::string all = Broadcast(transport, ToBytes(Gather(transport, shares.Take())));
-  for (const std::string& of_rank : FromBytes<std::vector<std::string>>(all)) {
+  for (const std::string& of_rank : AllGather(transport, shares.Take())) {
     for (ByteReader reader(of_rank); !reader.AtEnd();) {
       const auto actor = reader.Value<ActorId>();
       share_of[actor] = reader.Value<double>();

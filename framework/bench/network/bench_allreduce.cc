@@ -8,7 +8,6 @@
 #include "framework/cluster/network_model.h"
 #include "framework/comm/gather.h"
 #include "framework/comm/mpi/mpi_runtime.h"
-#include "framework/core/bytes.h"
 #include "framework/core/check.h"
 #include "framework/core/statistics.h"
 #include "framework/core/time.h"
@@ -29,9 +28,8 @@ constexpr const char* kPlain = "plain MPI_Allreduce";
 std::vector<int> NodesOf(Transport& transport, int per_node) {
   if (per_node > 0) return NodesInOrder(transport.size(), per_node);
   const std::string lowest = std::to_string(transport.node_ranks().front());
-  const std::string all = Broadcast(transport, ToBytes(Gather(transport, lowest)));
   std::vector<int> nodes;
-  for (const std::string& rank : FromBytes<std::vector<std::string>>(all)) {
+  for (const std::string& rank : AllGather(transport, lowest)) {
     nodes.push_back(std::stoi(rank));
   }
   return nodes;

@@ -8,7 +8,6 @@
 #include "framework/cluster/compute_model.h"
 #include "framework/cluster/pacing.h"
 #include "framework/comm/gather.h"
-#include "framework/core/bytes.h"
 #include "framework/core/error.h"
 #include "framework/core/process.h"
 #include "framework/core/random.h"
@@ -100,10 +99,9 @@ class Sleeper {
 // Returns the host number of each rank, as a training run does: strategies without their own node option group ranks by
 // host.
 std::vector<int> HostsOfRanks(Transport& transport) {
-  const std::string all = Broadcast(transport, ToBytes(Gather(transport, HostName())));
   std::map<std::string, int> numbers;
   std::vector<int> hosts;
-  for (const std::string& host : FromBytes<std::vector<std::string>>(all)) {
+  for (const std::string& host : AllGather(transport, HostName())) {
     const int next = static_cast<int>(numbers.size());
     hosts.push_back(numbers.try_emplace(host, next).first->second);
   }
