@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=tests/passes.sh
 . tests/passes.sh
 
-logic=(core config data checkpoint strategies faults)
+logic=(core config data checkpoint strategies)
 threads=(comm exchange)
 nightly='^(faults\.injections|system\.DocumentsSystemTest\.)'
 

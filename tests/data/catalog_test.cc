@@ -178,15 +178,6 @@ TEST(Catalog, FetchesIntoTheCacheOnce) {
   catalog_files.clear();
 }
 
-TEST(Catalog, RealMnistVerifies) {
-  const char* data = std::getenv("DTRAIN_DATA");
-  if (data == nullptr || !std::filesystem::exists(std::filesystem::path(data) / "mnist")) {
-    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
-  }
-  const VerifyReport report = VerifyDataset("mnist", data);
-  EXPECT_TRUE(report.ok()) << VerifyText(report);
-}
-
 // A remembered result belongs to one path, size and modification time.
 TEST(Catalog, AFileThatDiffersIsHashedOnce) {
   const TempFolder root;

@@ -1,0 +1,84 @@
+// Tests the real Multi30k if DTRAIN_DATA has it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "framework/data/files/catalog.h"
+#include "framework/data/text/parallel_text.h"
+
+namespace dtrain {
+namespace {
+namespace fs = std::filesystem;
+
+std::unique_ptr<DatasetSource> Source(const std::string& keys) {
+  config::Document document = config::Document::FromText(keys, "data.yaml");
+  auto source = DatasetRegistry::Get("data set", "multi30k").make();
+  config::Reader reader = document.root();
+  source->Configure(reader);
+  document.Finish();
+  return source;
+}
+
+class RealMulti30k : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("DTRAIN_DATA");
+    folder_ = fs::path(data == nullptr ? "" : data) / "multi30k";
+    if (!fs::exists(folder_ / "tok")) {
+      GTEST_SKIP() << "DTRAIN_DATA does not name a folder with multi30k/ in it";
+    }
+  }
+  fs::path folder_;
+};
+
+TEST_F(RealMulti30k, SizesAreAsPublished) {
+  for (const std::string keys : {"{text: tokenized}", "{text: raw}", "{direction: en-de}"}) {
+    const auto source = Source(keys);
+    const auto set = source->Load(folder_, 1);
+    for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
+      EXPECT_EQ(set->size(split), source->size(split)) << keys;
+    }
+    for (size_t field = 0; field < 3; ++field) {
+      EXPECT_EQ(set->fields()[field].classes, source->fields()[field].classes) << keys;
+    }
+  }
+}
+
+// Our tokeniser turns the raw text into the publisher's tokenised files, except for Moses's list of
+// abbreviations and lines that were corrected by hand.
+TEST_F(RealMulti30k, RawTextIsTokenisedNearlyAsPublished) {
+  for (const auto& [language, name] :
+       {std::pair{Language::kGerman, "de"}, std::pair{Language::kEnglish, "en"}}) {
+    const auto raw = ReadLines(folder_ / "raw" / (std::string("train.") + name + ".gz"));
+    const auto published =
+        ReadLines(folder_ / "tok" / (std::string("train.lc.norm.tok.") + name + ".gz"));
+    ASSERT_EQ(raw.size(), published.size());
+    const Tokenizer tokenizer(language, true);
+    size_t same = 0, again = 0;
+    for (size_t i = 0; i < raw.size(); ++i) {
+      std::string line;
+      for (const std::string& word : tokenizer.Split(raw[i]))
+        line += (line.empty() ? "" : " ") + word;
+      std::string twice;
+      for (const std::string& word : tokenizer.Split(line)) {
+        twice += (twice.empty() ? "" : " ") + word;
+      }
+      same += line == published[i];
+      again += line == twice;
+      if (line != published[i] && std::getenv("DTRAIN_SHOW_DIFFERENCES") != nullptr) {
+        std::cout << line << "\n" << published[i] << "\n\n";
+      }
+    }
+    EXPECT_GT(static_cast<double>(same), 0.98 * static_cast<double>(raw.size())) << name;
+    EXPECT_EQ(again, raw.size()) << name;
+  }
+}
+
+TEST_F(RealMulti30k, FilesAreAsPublished) {
+  EXPECT_TRUE(VerifyDataset("multi30k", folder_.parent_path().string()).ok());
+}
+
+}  // namespace
+}  // namespace dtrain
