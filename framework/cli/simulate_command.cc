@@ -108,7 +108,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }
   // One decimal is enough if evaluations are at the ends of epochs.
-  const int digits = config.evaluate_every_steps > 0 ? 2 : 1;
+  const int digits = config.evaluate.every_steps > 0 ? 2 : 1;
   begins.reset();
   std::optional<WatchedRun> watched(std::in_place, run, which);
   const Summary summary = run.Run(

@@ -123,7 +123,7 @@ SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, boo
     SweepRun run{combination, VariedOf(combination, settings)};
     run.folder = (fs::path(plan.output) / OwnName(FolderNameOf(run.varied), used)).string();
     const RunConfig config = LoadConfig(OptionsOf(plan, run));
-    RefusePipes({options.file, config.model_file});
+    RefusePipes({options.file, config.model.file});
     ReadModel(config);
     run.done = LookInto(run, config, simulated);
     plan.runs.push_back(std::move(run));

@@ -228,7 +228,7 @@ int TrainOnce(const TrainOptions& options, const Invocation& invocation, const R
               const std::string& output, std::optional<uint64_t> seed) {
   const int ranks = PlacementOf(config).ranks();
   if (ranks > 1 || !options.hosts.empty()) {
-    RefusePipes({options.config.file, config.model_file});
+    RefusePipes({options.config.file, config.model.file});
     SupervisorOptions supervisor;
     if (!options.hosts.empty()) supervisor.hosts = ParseHosts(options.hosts);
     supervisor.ranks = ranks;

@@ -56,7 +56,7 @@ std::string Describe(const Evaluation& evaluation, const std::vector<std::string
 class RunResults {
  public:
   RunResults() = default;
-  explicit RunResults(std::vector<std::string> metric_names, const RunConfig::Stop& stop = {})
+  explicit RunResults(std::vector<std::string> metric_names, const StopConfig& stop = {})
       : metric_names_(std::move(metric_names)), stop_(stop) {}
 
   // Records an evaluation and returns its line of metrics.jsonl.
@@ -82,8 +82,8 @@ class RunResults {
   bool over() const { return reached_ || OutOfPatience(); }
   bool OutOfPatience() const { return stop_.patience > 0 && no_better_ >= stop_.patience; }
   std::string WhyOver() const;  // "its target is reached"; "" if not over()
-  // Returns the result for the target, if there is one.  `epoch_samples` is the size of an epoch, `batch` the global
-  // batch size.
+  // Returns whether and when the run reached `stop.target`; nullopt if none is set.  `epoch_samples` is the size of an
+  // epoch, `batch` the global batch size.
   std::optional<TargetResult> target(int64_t epoch_samples, int64_t batch) const;
   const std::vector<std::string>& metric_names() const { return metric_names_; }
   // Returns the model's metrics after the first.
@@ -97,7 +97,7 @@ class RunResults {
   BestResult Measured(const MetricsPoint& at, const Evaluation& evaluation) const;
 
   std::vector<std::string> metric_names_;
-  RunConfig::Stop stop_;
+  StopConfig stop_;
   std::vector<std::string> lines_;
   std::array<int64_t, std::size(kSplits)> evaluated_samples_ = {-1, -1, -1};  // by Split
   bool validated_ = false;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 
@@ -132,6 +133,30 @@ std::map<std::string, fs::path> NamedModels(const std::string& config_file) {
 
 fs::path LocateModel(const std::string& model, const std::string& config_file) {
   return IsPath(model) ? AtPath(model, config_file) : Named(model, NamedModels(config_file));
+}
+
+ModelConfig ReadModelConfig(config::Reader reader, const std::string& config_file,
+                            const std::string& yaml) {
+  ModelConfig model;
+  model.yaml = yaml;
+  model.name = static_cast<std::string>(
+      reader.String("name", "")
+          .Required()
+          .Help("name of a model in configs/models, or the path of a model file"));
+  if (model.name.empty()) return model;
+  if (!yaml.empty()) {
+    model.file = model.name;
+    return model;
+  }
+  model.file = LocateModel(model.name, config_file).string();
+  if (!model.file.empty()) {
+    log::Debug("model {} is {}", model.name, model.file);
+    model.yaml = config::ReadConfigText(model.file);
+    return model;
+  }
+  reader.AddError("name", "model.name: there is no model '" + model.name + "'",
+                  ModelHint(model.name, config_file));
+  return model;
 }
 
 std::map<std::string, fs::path> NamedClusters(const std::string& config_file) {

@@ -1,10 +1,12 @@
-// Finds model, cluster and run files by name.
+// Finds model, cluster and run files by name, and reads the config section `model`.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "framework/config/reader.h"
 
 namespace dtrain {
 
@@ -22,6 +24,16 @@ std::filesystem::path LocateModel(const std::string& model, const std::string& c
 
 // Returns a hint for a model that does not exist: the known models, and the folders that were searched.
 std::string ModelHint(const std::string& model, const std::string& config_file);
+
+struct ModelConfig {
+  std::string name;  // name or path, as given in the config
+  std::string file;  // the file found
+  std::string yaml;  // the file's text
+};
+
+// Reads the section `model`.  If `yaml` is the text of a model, it is taken and no file is read.
+ModelConfig ReadModelConfig(config::Reader reader, const std::string& config_file,
+                            const std::string& yaml);
 
 // The same for clusters, whose folders `clusters` are beside those of models.
 std::map<std::string, std::filesystem::path> NamedClusters(const std::string& config_file);

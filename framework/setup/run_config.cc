@@ -278,53 +278,13 @@ void ReadMachine(Reader root, RunConfig& run) {
       "random seed for initial weights, shuffling, augmentation and dropout")));
 }
 
-// Reads when to stop early.  The model decides whether a target is an accuracy, a perplexity or a loss (ReadModel).
-void ReadStop(Reader root, Reader evaluate, RunConfig& run) {
-  Reader stop = root.Section("stop", "when the run may end before its last epoch");
-  run.stop.target =
-      stop.Number("target", 0)
-          .Min(0)
-          .Help(
-              "end at the first evaluation with this accuracy (0.98); of sentences with this "
-              "perplexity, of a model without an accuracy with this loss, or a lower one; 0: none");
-  run.stop.patience = stop.Int("patience", 0)
-                          .Min(0)
-                          .Help("end when N evaluations in a row were no better; 0: never");
-  if (!run.stop.any() || run.evaluate_every_epochs > 0 || run.evaluate_every_steps > 0) return;
-  stop.AddError(run.stop.target > 0 ? "target" : "patience",
-                "nothing is evaluated before the end, so nothing can end the run early",
-                "set evaluate.every_epochs or evaluate.every_steps",
-                {evaluate.At("every_epochs"), evaluate.At("every_steps")});
-}
-
 void ReadRecords(Reader root, RunConfig& run) {
   Reader evaluate = root.Section("evaluate");
-  run.evaluate_every_epochs =
-      evaluate.Int("every_epochs", 1)
-          .Min(0)
-          .Help("evaluate every N epochs, and at the end; 0: not by epochs");
-  run.evaluate_every_steps =
-      evaluate.Int("every_steps", 0).Min(0).Help("evaluate every N steps as well; 0: not by steps");
-  ReadStop(root, evaluate, run);
+  run.evaluate = ReadEvaluateConfig(evaluate);
+  run.stop = ReadStopConfig(root.Section("stop", "when the run may end before its last epoch"),
+                            run.evaluate, evaluate);
   Reader checkpoint = root.Section("checkpoint");
-  run.checkpoint.every_epochs =
-      checkpoint.Int("every_epochs", 1).Min(0).Help("write a checkpoint every N epochs; 0: never");
-  run.checkpoint.every_steps =
-      checkpoint.Int("every_steps", 0).Min(0).Help("write a checkpoint every N steps; 0: never");
-  run.checkpoint.keep =
-      checkpoint.Int("keep", 2).Min(1).Help("number of newest checkpoints to keep");
-  run.checkpoint.keep_best =
-      checkpoint.Bool("keep_best", false)
-          .Help(
-              "keep the weights of the best evaluation in checkpoints/best.h5: the test at the end "
-              "is theirs, and predict, eval and export take them");
-  const std::string other_data =
-      checkpoint.String("other_data", "refuse")
-          .OneOf({"refuse", "take"})
-          .Help(
-              "on resume, data with other classes, columns, mean, deviation or samples than the "
-              "checkpoint was trained on: refuse them, or take them with a warning");
-  run.checkpoint.takes_other_data = other_data == "take";
+  run.checkpoint = ReadCheckpointConfig(checkpoint);
   if (run.checkpoint.keep_best && run.data.source && !run.data.source->has_validation()) {
     checkpoint.AddError("keep_best",
                         "a validation split must show which weights are best, and there is none",
@@ -390,71 +350,7 @@ void CheckDevice(Reader root, RunConfig& run) {
   }
 }
 
-// Reads the whole document.  `model_yaml` is the model's text if it is known; `before` is as in ReadInputs.
-RunConfig Read(config::Document& document, bool with_model, const std::string& model_yaml = "",
-               const RunConfig* before = nullptr) {
-  RunConfig run;
-  run.model_yaml = model_yaml;
-  Reader root = document.root();
-  if (with_model) ReadInputs(root, document.file_name(), before, run);
-  ReadLength(root, run);
-  run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));
-  ReadStrategy(root, run);
-  ReadCompress(root, run);
-  ReadBatchNorm(root, run);
-  ReadMachine(root, run);
-  if (with_model) CheckDevice(root, run);  // a simulation of a profile computes nothing
-  ReadRecords(root, run);
-  ReadPlanKeys(root, run);
-  ReadOutput(root, document.file_name(), run);
-  CheckTogether(root, run);
-  document.Finish();
-  if (run.data.problem) std::rethrow_exception(run.data.problem);
-  run.effective_yaml = document.EffectiveYaml();
-  run.effective_json = document.EffectiveJson();
-  run.config_sha256 = Sha256::Of(document.EffectiveYaml("output"));
-  return run;
-}
-
-}  // namespace
-
-RunConfig ReadRunConfig(config::Document& document) { return Read(document, true); }
-
-RunConfig ReadRunConfig(config::Document& document, const std::string& model_yaml) {
-  return Read(document, true, model_yaml);
-}
-
-RunConfig ReadRunConfig(config::Document& document, const RunConfig& before) {
-  RunConfig run = Read(document, true, before.model_yaml, &before);
-  run.model_file = before.model_file;  // the file that was found; `run` has the name
-  return run;
-}
-
-RunConfig ReadGhostConfig(config::Document& document) { return Read(document, false); }
-
-std::string ExpandOutput(const std::string& output, const std::string& config_file,
-                         const std::string& time) {
-  std::string expanded;
-  for (size_t i = 0; i < output.size(); ++i) {
-    const size_t close = output[i] == '{' ? output.find('}', i) : std::string::npos;
-    if (close == std::string::npos) {
-      expanded += output[i];
-      continue;
-    }
-    const std::string word = output.substr(i + 1, close - i - 1);
-    if (word != "config" && word != "time") {
-      throw ConfigError("output has no placeholder {" + word + "}", "allowed: {config}, {time}");
-    }
-    expanded += word == "time" ? time : fs::path(config_file).stem().string();
-    i = close;
-  }
-  return expanded;
-}
-
-std::string TimeStamp() {
-  return fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
-}
-
+// Notes the errors of keys that do not fit together, once all are read.
 void CheckTogether(Reader root, RunConfig& run) {
   Reader cluster = root.Section("cluster");
   Reader strategy = root.Section("strategy");
@@ -512,6 +408,78 @@ void CheckTogether(Reader root, RunConfig& run) {
                     run.solver.warmup_epochs, run.epochs, root.Line("epochs")),
         "", {root.At("epochs")});
   }
+}
+
+// Reads the whole document.  `model_yaml` is the model's text if it is known.  The data are taken from `before` unless
+// it is null.
+RunConfig Read(config::Document& document, bool with_model, const std::string& model_yaml = "",
+               const RunConfig* before = nullptr) {
+  RunConfig run;
+  Reader root = document.root();
+  if (with_model) {
+    run.model = ReadModelConfig(root.Section("model", "the model to train"), document.file_name(),
+                                model_yaml);
+    run.data = ReadDataConfig(root.Section("data", "the data set to train on"),
+                              before != nullptr ? &before->data : nullptr);
+    run.weights = ReadWeightsConfig(
+        root.Section("weights", "what the run begins with instead of drawn weights"));
+  }
+  ReadLength(root, run);
+  run.solver = ReadSolverConfig(root.Section("solver", "the optimizer"));
+  ReadStrategy(root, run);
+  ReadCompress(root, run);
+  ReadBatchNorm(root, run);
+  ReadMachine(root, run);
+  if (with_model) CheckDevice(root, run);  // a simulation of a profile computes nothing
+  ReadRecords(root, run);
+  ReadPlanKeys(root, run);
+  ReadOutput(root, document.file_name(), run);
+  CheckTogether(root, run);
+  document.Finish();
+  if (run.data.problem) std::rethrow_exception(run.data.problem);
+  run.effective_yaml = document.EffectiveYaml();
+  run.effective_json = document.EffectiveJson();
+  run.config_sha256 = Sha256::Of(document.EffectiveYaml("output"));
+  return run;
+}
+
+}  // namespace
+
+RunConfig ReadRunConfig(config::Document& document) { return Read(document, true); }
+
+RunConfig ReadRunConfig(config::Document& document, const std::string& model_yaml) {
+  return Read(document, true, model_yaml);
+}
+
+RunConfig ReadRunConfig(config::Document& document, const RunConfig& before) {
+  RunConfig run = Read(document, true, before.model.yaml, &before);
+  run.model.file = before.model.file;  // the file that was found; `run` has the name
+  return run;
+}
+
+RunConfig ReadGhostConfig(config::Document& document) { return Read(document, false); }
+
+std::string ExpandOutput(const std::string& output, const std::string& config_file,
+                         const std::string& time) {
+  std::string expanded;
+  for (size_t i = 0; i < output.size(); ++i) {
+    const size_t close = output[i] == '{' ? output.find('}', i) : std::string::npos;
+    if (close == std::string::npos) {
+      expanded += output[i];
+      continue;
+    }
+    const std::string word = output.substr(i + 1, close - i - 1);
+    if (word != "config" && word != "time") {
+      throw ConfigError("output has no placeholder {" + word + "}", "allowed: {config}, {time}");
+    }
+    expanded += word == "time" ? time : fs::path(config_file).stem().string();
+    i = close;
+  }
+  return expanded;
+}
+
+std::string TimeStamp() {
+  return fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
 }
 
 }  // namespace dtrain

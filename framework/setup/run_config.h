@@ -1,58 +1,30 @@
 // RunConfig: everything that `dtrain train` does, as read from a config (configs/runs/*.yaml) and checked.
 //
-// Each of the sections solver, strategy and data names a registered object that reads its own keys.  A RunConfig is
-// valid: every error of the file, also between keys, has been reported before.
+// Each section is read by the part that owns it (solver/solver.h, data/data_config.h).  The sections solver, strategy
+// and data name a registered object that reads its own keys.  A RunConfig is valid: every error of the file, also
+// between keys, has been reported before.
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "framework/checkpoint/checkpoint_config.h"
 #include "framework/cluster/cluster_config.h"
 #include "framework/config/reader.h"
-#include "framework/data/dataset.h"
+#include "framework/data/data_config.h"
+#include "framework/setup/evaluate_config.h"
+#include "framework/setup/locate_model.h"
 #include "framework/solver/solver.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain {
 
 struct RunConfig {
-  struct Data {
-    std::string name;
-    std::string where;  // position of the name: "run.yaml:2:8"
-    std::string root;   // "": the folders that LocateData searches
-    std::shared_ptr<const DatasetSource> source;
-    std::exception_ptr problem;  // an error of its files; thrown once all keys are checked
-  };
-  // The weights with which the run begins, instead of drawn ones.
-  struct Weights {
-    std::string from;  // a run folder, checkpoint or safetensors file; "": none
-    // Layers, by name or pattern, that are initialised anew nevertheless.
-    std::vector<std::string> except;
-    std::vector<std::string> freeze;  // layers whose parameters and state are not trained
-  };
-  struct Checkpoint {
-    int64_t every_epochs = 1;  // 0: no checkpoints by epochs
-    int64_t every_steps = 0;   // 0: no checkpoints by steps
-    int64_t keep = 2;
-    bool keep_best = false;         // best by the validation split; used for the final test
-    bool takes_other_data = false;  // accept other data on resume, with a warning; else refuse
-  };
-  // A run may end before its last epoch: at the first evaluation that reaches `target`, or after `patience` evaluations
-  // in a row that were no better than the best.
-  struct Stop {
-    double target = 0;     // accuracy; else perplexity of sentences, or loss; 0: none
-    int64_t patience = 0;  // 0: patience is unlimited
-    bool any() const { return target > 0 || patience > 0; }
-  };
-
-  std::string model;       // name or path, as given in the config
-  std::string model_file;  // the file found
-  std::string model_yaml;  // the file's text
-  Data data;
-  Weights weights;
+  ModelConfig model;
+  DataConfig data;
+  WeightsConfig weights;
   int64_t batch = 0;             // samples of a step, over all workers
   int64_t accumulate = 1;        // micro-batches per step of a worker
   bool sync_batch_norm = false;  // batch norm over all workers
@@ -81,10 +53,9 @@ struct RunConfig {
   std::string precision;        // "fp32", "tf32", "bf16"
   int64_t threads = 0;          // threads of a rank; 0: by rule
   uint64_t seed = 1;
-  int64_t evaluate_every_epochs = 1;  // 0: not by epochs
-  int64_t evaluate_every_steps = 0;   // 0: not by steps
-  Stop stop;
-  Checkpoint checkpoint;
+  EvaluateConfig evaluate;
+  StopConfig stop;
+  CheckpointConfig checkpoint;
   int64_t log_first_steps = 0;  // each of the first N steps is logged
   int64_t log_every_steps = 0;  // afterwards every N-th step
   double stall_seconds = 0;     // 0: derived from the measured step time
@@ -117,14 +88,6 @@ RunConfig ReadRunConfig(config::Document& document, const RunConfig& before);
 
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);
-
-// Reads the sections model, data and weights (run_config_inputs.cc).  The model and data are copied from `before` if it is not
-// null, else read from their files.
-void ReadInputs(config::Reader root, const std::string& config_file, const RunConfig* before,
-                RunConfig& run);
-
-// Notes the errors of keys that do not fit together, once all are read.
-void CheckTogether(config::Reader root, RunConfig& run);
 
 // Reads all keys of the section `strategy` except its name: those of `strategy`, and those that other parts read there.
 void ReadStrategyKeys(config::Reader reader, Strategy& strategy, RunConfig& run);

@@ -223,8 +223,8 @@ BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_sampl
   BoundarySchedule rule{
       .epoch_samples = epoch_samples,
       .batch = config.batch,
-      .evaluate_every_epochs = config.evaluate_every_epochs,
-      .evaluate_every_steps = config.evaluate_every_steps,
+      .evaluate_every_epochs = config.evaluate.every_epochs,
+      .evaluate_every_steps = config.evaluate.every_steps,
       .checkpoint_every_epochs = config.checkpoint.every_epochs,
       .checkpoint_every_steps = config.checkpoint.every_steps,
       .strategy_every_epochs = config.replan && PlansByTime(config) ? 1 : boundaries.every_epochs,

@@ -28,7 +28,7 @@ std::string MeasuredFor(const RunConfig& config);
 std::string SumsBy(const RunConfig& config);
 // True if the buckets of `plan` were measured for this configuration (MeasuredFor) and cover `total` elements.
 bool HasBucketsFor(const ExecutionPlan& plan, const RunConfig& config, int64_t total);
-// For a config with strategy `auto`: returns the schedule of `plan`, as the run that made it chose or named it.
+// Returns, for a config with strategy `auto`, the schedule of `plan`, as the run that made it chose or named it.
 // Returns "" if the plan has none, or was made for another configuration.  Only a schedule by time has MeasuredFor in
 // the plan; any other is recognised by its buckets.
 std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
@@ -65,7 +65,7 @@ BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_sampl
 // Returns the exchange of this config; the caller adds `start`.  `layout` and the config must outlive the spec.
 ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout,
                         LayerGradients layer_gradients, const BoundarySchedule& rule);
-// The same for a model, which must outlive the spec, with the decisions of its plan.
+// Does the same for a model, which must outlive the spec, with the decisions of its plan.
 ExchangeSpec ExchangeOf(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                         const BoundarySchedule& rule);
 

@@ -71,7 +71,7 @@ void FreezeLayers(const RunConfig& config, Graph& graph) {
       if (!layer.params.empty()) names.push_back(layer.name);
     }
     throw ConfigError(fmt::format("weights.{}: '{}' is no layer with parameters of {}", key,
-                                  pattern, config.model_file),
+                                  pattern, config.model.file),
                       SuggestName(pattern, names));
   };
   for (const std::string& pattern : config.weights.except) {
@@ -87,7 +87,7 @@ void FreezeLayers(const RunConfig& config, Graph& graph) {
   }
   const auto& entries = graph.weights().entries;
   if (std::ranges::all_of(entries, [](const ArenaEntry& e) { return e.lr_factor == 0; })) {
-    throw ConfigError(config.model_file + ": every layer is frozen, so there is nothing to train",
+    throw ConfigError(config.model.file + ": every layer is frozen, so there is nothing to train",
                       "leave a layer out of weights.freeze, or give one an lr_factor above 0");
   }
 }
@@ -98,11 +98,11 @@ Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   Graph graph =
-      Graph::FromText(config.model_yaml, config.model_file, fields,
+      Graph::FromText(config.model.yaml, config.model.file, fields,
                       fmt::format("the data ({}, {})", config.data.name, config.data.where));
   CheckSample(config, graph, fields);
   if (graph.weights().size() == 0) {
-    throw ConfigError(config.model_file + ": no layer of the model has parameters",
+    throw ConfigError(config.model.file + ": no layer of the model has parameters",
                       "there is nothing to train: add a convolution or inner_product layer");
   }
   const int64_t share = (config.batch + config.workers - 1) / config.workers;
@@ -113,7 +113,7 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
     throw ConfigError(
         fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
                     "together; in '{}' each takes its own",
-                    config.model_file, config.strategy_name),
+                    config.model.file, config.strategy_name),
         "use a synchronous strategy (allreduce, ps_bsp), or leave 'sync' out");
   }
   CheckStop(config, graph, fields);
@@ -311,7 +311,7 @@ void AgreeOnRun(Transport& transport, const RunConfig& config, const Graph& grap
                              {"config", config.effective_yaml},
                              {"model", graph.Describe()},
                              // Includes keys that do not change shapes.
-                             {"model file", config.model_yaml},
+                             {"model file", config.model.yaml},
                              {"instruction set", IsaName(CpuIsa())},
                              {"GPU", has_gpu ? CudaGpu() : plan.gpu},
                              {"execution plan", ToJson(plan)},

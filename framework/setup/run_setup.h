@@ -20,10 +20,10 @@ namespace dtrain {
 
 // Reads the config's model for the data set as it is published; if lengths vary, for a typical batch.  Loads no data.
 Graph ReadModel(const RunConfig& config);
-// The same for these fields: those of the loaded data set, whose vocabulary may have another size.
+// Does the same for these fields: those of the loaded data set, whose vocabulary may have another size.
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields);
 
-// The models in configs/models.
+// Describes one of the models in configs/models.
 struct ModelListing {
   std::string name;
   int64_t parameters = 0;

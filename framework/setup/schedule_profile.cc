@@ -26,7 +26,7 @@ const SumProfile* SumsFor(const ModelProfile& profile, const RunConfig& config) 
   return found == profile.sums.end() ? nullptr : &*found;
 }
 
-// "ordered among 2 workers, ring among 4 workers"
+// Returns a text like "ordered among 2 workers, ring among 4 workers".
 std::string SumsIn(const ModelProfile& profile) {
   std::vector<std::string> all;
   for (const SumProfile& sums : profile.sums) {

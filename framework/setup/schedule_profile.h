@@ -15,7 +15,8 @@ namespace dtrain {
 // profile.
 void CheckProfile(const ModelProfile& profile, const RunConfig& config, const Graph& graph,
                   const std::string& source);
-// The same for the file that the config names.  Does nothing if it names none, or if the run does not plan by time.
+// Does the same for the file that the config names.  Does nothing if it names none, or if the run does not plan by
+// time.
 void CheckProfile(const RunConfig& config, const Graph& graph);
 
 // Returns the layer gradients with their times, from a profile that has been checked.  Ready times scale with the

@@ -84,7 +84,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
         "checkpoint.keep_best: a simulation keeps no weights of its best evaluation; its test is "
         "of the last ones");
   }
-  if (!config.model_yaml.empty() && config.data.source) {
+  if (!config.model.yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
         std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
@@ -350,7 +350,7 @@ void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool 
                       layout_.text,
                       {},
                       layout_.images,
-                      config_.model_yaml,
+                      config_.model.yaml,
                       ToJson(RunSoFar{.seconds = at.seconds,
                                       .training_seconds = at.seconds,
                                       .epoch = trained_,

@@ -200,7 +200,7 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
   metrics_->Write(metrics);
   if (tensorboard_) tensorboard_->Write(metrics);
   std::string where = fmt::format("epoch {}", at.epoch + 1);
-  if (config_.evaluate_every_steps > 0) where += fmt::format(", step {}", at.step);
+  if (config_.evaluate.every_steps > 0) where += fmt::format(", step {}", at.step);
   log::Info("{}: {} {}", where, validation ? "validation" : "test",
             Describe(evaluation, results_.metric_names()));
 }
@@ -221,7 +221,7 @@ CheckpointInfo RunOutputs::InfoOf(const TrainingPosition& position,
           source.layout.text,
           source.rank_files,
           source.layout.images,
-          config_.model_yaml,
+          config_.model.yaml,
           {},
           source.layout.data_hashes};
 }

@@ -44,13 +44,13 @@ void RunPosition::Describe(Summary& summary) const {
 
 bool EvaluationDue(const RunConfig& config, const BoundaryPoint& point) {
   return point.run_ends ||
-         Passed(config.evaluate_every_epochs, point.before.epoch, point.now.epoch) ||
-         Passed(config.evaluate_every_steps, point.before.step, point.now.step);
+         Passed(config.evaluate.every_epochs, point.before.epoch, point.now.epoch) ||
+         Passed(config.evaluate.every_steps, point.before.step, point.now.step);
 }
 
 bool CheckpointDue(const RunConfig& config, const BoundaryPoint& point, int64_t saved_samples) {
   if (point.now.samples_applied == saved_samples) return false;
-  const RunConfig::Checkpoint& when = config.checkpoint;
+  const CheckpointConfig& when = config.checkpoint;
   return point.stopped || point.run_ends ||
          Passed(when.every_epochs, point.before.epoch, point.now.epoch) ||
          Passed(when.every_steps, point.before.step, point.now.step);

@@ -451,7 +451,7 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
   exchange_->AtBoundary(
       [&](Transport& transport) { logs = Gather(transport, exchange_->record().bytes()); });
   outputs_.SaveRecord({.config_yaml = config_.effective_yaml,
-                       .model_yaml = config_.model_yaml,
+                       .model_yaml = config_.model.yaml,
                        .plan = plan_,
                        .first_step = position_.first().step,
                        .weights = GivenWeights(config_, request_),

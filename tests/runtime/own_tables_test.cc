@@ -130,7 +130,7 @@ TEST_F(OwnTables, AreNotReadAgainForAnotherStrategy) {
   EXPECT_EQ(settled.effective_yaml, named.effective_yaml);
   EXPECT_EQ(settled.config_sha256, named.config_sha256);
   EXPECT_EQ(settled.data.source, open.data.source);
-  EXPECT_EQ(settled.model_yaml, named.model_yaml);
+  EXPECT_EQ(settled.model.yaml, named.model.yaml);
 }
 
 TEST(DataSets, DeclareTheSameKeysWithoutTheirFiles) {

@@ -60,8 +60,8 @@ TEST(RunConfig, DeathsThatWouldStopTheRunAreRefused) {
 
 TEST(RunConfig, ModelAndDataAreEnough) {
   const RunConfig run = Read(kSmall);
-  EXPECT_EQ(run.model, "lenet5");
-  EXPECT_TRUE(fs::equivalent(run.model_file, DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml"));
+  EXPECT_EQ(run.model.name, "lenet5");
+  EXPECT_TRUE(fs::equivalent(run.model.file, DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml"));
   EXPECT_EQ(run.data.name, "digits");
   EXPECT_EQ(run.data.root, "");
   ASSERT_NE(run.data.source, nullptr);
@@ -80,8 +80,8 @@ TEST(RunConfig, ModelAndDataAreEnough) {
   EXPECT_EQ(run.precision, "fp32");
   EXPECT_EQ(run.threads, 0);
   EXPECT_EQ(run.seed, 1u);
-  EXPECT_EQ(run.evaluate_every_epochs, 1);
-  EXPECT_EQ(run.evaluate_every_steps, 0);
+  EXPECT_EQ(run.evaluate.every_epochs, 1);
+  EXPECT_EQ(run.evaluate.every_steps, 0);
   EXPECT_FALSE(run.stop.any());
   EXPECT_EQ(run.checkpoint.every_epochs, 1);
   EXPECT_EQ(run.checkpoint.every_steps, 0);
@@ -104,7 +104,7 @@ TEST(RunConfig, EveryKeyIsRead) {
       "stop: {target: 0.98, patience: 4}\n"
       "checkpoint: {every_epochs: 0, every_steps: 50, keep: 5}\n"
       "log_first_steps: 1\nlog_every_steps: 10\nstall_seconds: 12.5\noutput: /tmp/out\n");
-  EXPECT_EQ(run.model, "lenet5_caffe");
+  EXPECT_EQ(run.model.name, "lenet5_caffe");
   EXPECT_EQ(run.data.root, "/data");
   EXPECT_EQ(run.data.source->size(Split::kTrain), 500);
   EXPECT_EQ(run.batch, 32);
@@ -125,8 +125,8 @@ TEST(RunConfig, EveryKeyIsRead) {
   EXPECT_EQ(run.device, "cpu");
   EXPECT_EQ(run.threads, 2);
   EXPECT_EQ(run.seed, 9u);
-  EXPECT_EQ(run.evaluate_every_epochs, 2);
-  EXPECT_EQ(run.evaluate_every_steps, 30);
+  EXPECT_EQ(run.evaluate.every_epochs, 2);
+  EXPECT_EQ(run.evaluate.every_steps, 30);
   EXPECT_EQ(run.stop.target, 0.98);
   EXPECT_EQ(run.stop.patience, 4);
   EXPECT_EQ(run.checkpoint.every_epochs, 0);

@@ -74,7 +74,7 @@ TEST(RunResults, BestOfSentencesIsTheLowestPerplexityOfTheValidationSplit) {
 
 // A regression model has neither an accuracy nor a perplexity.
 TEST(RunResults, BestOfNumbersIsTheLowestLoss) {
-  const auto judged = [](const std::vector<double>& losses, const RunConfig::Stop& stop) {
+  const auto judged = [](const std::vector<double>& losses, const StopConfig& stop) {
     RunResults results({}, stop);
     int64_t epoch = 0;
     for (const double loss : losses) results.Note(AtEpoch(++epoch), Split::kTest, {.loss = loss});

@@ -19,12 +19,12 @@ BoundaryPoint Between(int64_t before, int64_t now) {
 
 TEST(Cadence, EvaluationsFollowEpochs) {
   RunConfig config;
-  config.evaluate_every_epochs = 2;
+  config.evaluate.every_epochs = 2;
   EXPECT_FALSE(EvaluationDue(config, Between(0, 19)));
   EXPECT_TRUE(EvaluationDue(config, Between(0, 20)));
   EXPECT_FALSE(EvaluationDue(config, Between(20, 30)));
   EXPECT_TRUE(EvaluationDue(config, Between(35, 45))) << "an asynchronous run may step over it";
-  config.evaluate_every_epochs = 0;
+  config.evaluate.every_epochs = 0;
   BoundaryPoint end = Between(0, 40);
   EXPECT_FALSE(EvaluationDue(config, end));
   end.run_ends = true;
@@ -33,13 +33,13 @@ TEST(Cadence, EvaluationsFollowEpochs) {
 
 TEST(Cadence, EvaluationsFollowStepsAsWell) {
   RunConfig config;
-  config.evaluate_every_epochs = 0;
-  config.evaluate_every_steps = 4;
+  config.evaluate.every_epochs = 0;
+  config.evaluate.every_steps = 4;
   EXPECT_FALSE(EvaluationDue(config, Between(0, 3)));
   EXPECT_TRUE(EvaluationDue(config, Between(0, 4)));
   EXPECT_TRUE(EvaluationDue(config, Between(7, 9))) << "an asynchronous run may step over it";
   EXPECT_FALSE(EvaluationDue(config, Between(8, 10))) << "the end of an epoch alone is none";
-  config.evaluate_every_epochs = 1;
+  config.evaluate.every_epochs = 1;
   EXPECT_TRUE(EvaluationDue(config, Between(8, 10)));
 }
 
