@@ -9,8 +9,8 @@
 namespace dtrain::digits {
 namespace {
 
-// The ranges of the random distortions.  They are chosen so that LeNet-5 (lr 0.01, momentum 0.9, batch 64) reaches an
-// accuracy near 99 %.
+// These are the ranges of the random distortions.  They are chosen so that LeNet-5 (lr 0.01, momentum 0.9, batch 64)
+// reaches an accuracy near 99 %.
 constexpr float kPointJitter = 0.05f;  // shift of each point of a stroke, in glyph heights
 constexpr float kBend = 0.095f;        // shift of each node of the elastic grid, in glyph heights
 constexpr float kTurn = 0.18f;         // tangent of half the rotation: about 20 degrees
@@ -26,7 +26,7 @@ constexpr float kInkMin = 0.65f;  // darkness of the ink
 constexpr float kNoise = 0.24f;   // largest change of a pixel
 constexpr int kPartsPerSpan = 5;  // straight parts between two points of a stroke
 
-// The stream of random numbers of one sample.
+// Draws the random numbers of one sample.
 class Draws {
  public:
   Draws(uint64_t seed, Split split, int64_t index)
@@ -66,7 +66,7 @@ Vec operator-(Vec a, Vec b) { return {a.x - b.x, a.y - b.y}; }
 Vec operator*(float s, Vec a) { return {s * a.x, s * a.y}; }
 float Dot(Vec a, Vec b) { return a.x * b.x + a.y * b.y; }
 
-// Elastic distortion by random displacements on a 4 x 4 grid over the glyph, which are interpolated smoothly.
+// Elastic distorts by random displacements on a 4 x 4 grid over the glyph, which are interpolated smoothly.
 class Elastic {
  public:
   explicit Elastic(Draws& draws) {
@@ -122,7 +122,7 @@ class Affine {
   Vec column_x_, column_y_, origin_;
 };
 
-// The coverage of each pixel by the pen, from 0 to 1.
+// Holds the coverage of each pixel by the pen, from 0 to 1.
 class Paper {
  public:
   // Draws a straight part of a stroke with a round pen; `radius` is in pixels.

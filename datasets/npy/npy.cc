@@ -20,7 +20,7 @@ bool ChannelsLast(const fs::path& path, const Shape& shape, const std::string& l
   if (shape.rank() != 4 || layout != "auto") return shape.rank() == 4 && layout == "hwc";
   const bool first = IsChannels(shape[1]), last = IsChannels(shape[3]);
   if (first != last) return last;
-  throw DataError(fmt::format("{}: of {} it is not clear which axis has the channels",
+  throw DataError(fmt::format("{}: shape {} does not tell which axis is the channels",
                               path.string(), shape.ToString()),
                   "set data.layout to chw or hwc");
 }

@@ -15,7 +15,7 @@ namespace dtrain {
 namespace {
 namespace fs = std::filesystem;
 
-// The source and target file of a split.
+// Names the source and target file of a split.
 struct Sides {
   std::string source, target;
   bool given() const { return !source.empty(); }

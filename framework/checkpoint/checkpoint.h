@@ -40,8 +40,9 @@
 
 namespace dtrain {
 
-// Thrown for an undamaged checkpoint of another model.  `what` names the first parameter that differs and both shapes.
-// ResumeFrom (checkpoint_folder.h) does not fall back to an older file then: it would not match either.
+// CheckpointMismatch is thrown for an undamaged checkpoint of another model.  `what` names the first parameter that
+// differs and both shapes.  ResumeFrom (checkpoint_folder.h) does not fall back to an older file then: it would not
+// match either.
 class CheckpointMismatch : public CheckpointError {
  public:
   using CheckpointError::CheckpointError;
@@ -57,7 +58,7 @@ struct TrainingPosition {
   friend bool operator==(const TrainingPosition&, const TrainingPosition&) = default;
 };
 
-// All parts of a checkpoint that are not arenas.
+// Holds all parts of a checkpoint that are not arenas.
 struct CheckpointInfo {
   TrainingPosition position;
   uint64_t seed = 0;
@@ -67,7 +68,7 @@ struct CheckpointInfo {
   std::string plan_json;    // ToJson(ExecutionPlan); "" in a file of weights alone
   std::string source_revision;
   std::string text;  // TextInfo::ToText of a model for translation
-  // The hash of each rank's file (rank_checkpoint.h), by rank; empty if there are no rank files.
+  // Holds the hash of each rank's file (rank_checkpoint.h), by rank; empty if there are no rank files.
   std::vector<std::string> rank_files = {};
   std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
   std::string model_yaml = {};  // the model file's text; older files: none
@@ -85,7 +86,8 @@ struct ModelLayout {
   DataHashes data_hashes = {};  // Dataset::Hashes of its data; not compared; "": unknown
 };
 
-// The content that Save writes.  All pointers are borrowed; arenas are fp32 on the host, in the order of their layout.
+// Refers to the content that Save writes.  All pointers are borrowed; arenas are fp32 on the host, in the order of
+// their layout.
 struct CheckpointView {
   const CheckpointInfo& info;
   const ModelLayout& layout;
@@ -94,7 +96,7 @@ struct CheckpointView {
   const float* state = nullptr;                // may be null when layout.state is empty
 };
 
-// The content that ResumeFrom and LoadWeights return.
+// Holds the content that ResumeFrom and LoadWeights return.
 struct Checkpoint {
   std::filesystem::path path;  // rank files are in the same folder
   CheckpointInfo info;

@@ -1,5 +1,5 @@
-// The seal of a checkpoint: a text in its first 512 bytes with length and hash of the bytes that follow, so that damage
-// is found before a library parses any of them.
+// The seal of a checkpoint is a text in its first 512 bytes with length and hash of the bytes that follow, so that
+// damage is found before a library parses any of them.
 //
 //   dtrain checkpoint
 //   version 1
@@ -38,7 +38,7 @@ int64_t SealVersionOf(std::string_view file);
 // Throws the CheckpointError for a damaged file.
 [[noreturn]] void ThrowDamaged(const std::filesystem::path& path, const std::string& problem);
 
-// The type of a file, which its first bytes decide.
+// FileKind is the type of a file, which its first bytes decide.
 enum class FileKind {
   // Begins with a seal, or has HDF5 at the offset where a sealed file has it.
   kSealed,

@@ -12,7 +12,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-// The child's answer.  It is sealed, so that a truncated answer is detected.
+// Holds the child's answer.  It is sealed, so that a truncated answer is detected.
 struct Answer {
   StoredCheckpoint stored;
   DTRAIN_FIELDS(stored.info.position, stored.info.seed, stored.info.model, stored.info.solver,

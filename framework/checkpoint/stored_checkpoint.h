@@ -20,14 +20,14 @@ class Hdf5Reader;
 
 struct StoredCheckpoint {
   CheckpointInfo info;
-  // In the order of the file; scalars have the shape [1], and `text` is empty.
+  // The layout has the order of the file; scalars have the shape [1], and `text` is empty.
   ModelLayout layout;
   std::vector<float> weights;
   std::vector<float> state;
   std::map<std::string, std::vector<float>> solver;  // laid out as the weights
 };
 
-// The part of a file that is read.
+// Lists the parts of a file that can be read.
 enum class CheckpointPart {
   kInfo,   // only `info`
   kModel,  // also layout, weights and state

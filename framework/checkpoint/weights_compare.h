@@ -32,7 +32,7 @@ std::vector<TensorDifference> Compare(const RankCheckpoint& a, const RankCheckpo
 // Returns the number of NaN and infinities in a rank's vectors.
 int64_t CountNonFinite(const RankCheckpoint& file);
 
-// The number of NaN and infinities in parameters and statistics, and in the solver's vectors.
+// Holds the numbers of NaN and infinities in parameters and statistics, and in the solver's vectors.
 struct NonFinite {
   int64_t weights = 0;
   int64_t solver = 0;

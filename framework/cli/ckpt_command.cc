@@ -95,7 +95,7 @@ ordered_json RanksOf(const fs::path& path, const CheckpointInfo& info) {
                      {"holds", file.holds},
                      {"vectors", vectors},
                      {"numbers", numbers}});
-    // The number of mini-batches of the rank's worker so far.
+    // The field has the number of mini-batches of the rank's worker so far.
     const StateField* const steps = file.host.Find("", "steps");
     if (steps != nullptr) ranks.back()["steps"] = steps->ints.at(0);
   }

@@ -1,4 +1,5 @@
-// Shared parts of the commands: registration on the command line, common options, and reading of the config.
+// Declares the shared parts of the commands: registration on the command line, common options, and reading of the
+// config.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ struct ConfigOptions {
   std::string cluster = {};  // a name or a path; "": the config's own `cluster` section
   std::string device = {};   // "": the config's own device
 
-  // For each override that was not given by --set, the option that it was given by.
+  // Maps each override that was not given by --set to the option that it was given by.
   config::Options options = {};
 
   // Adds an override that a command line option stands for ("--workers 2").  Error messages then name that option.

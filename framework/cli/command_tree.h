@@ -1,4 +1,4 @@
-// Functions that walk over the program's commands and options, as CLI11 holds them.
+// Declares functions that walk over the program's commands and options, as CLI11 holds them.
 #pragma once
 
 #include <string>
@@ -26,13 +26,13 @@ bool TakesValue(const CLI::Option& option);
 // Returns an empty list if the option takes any value.
 std::vector<std::string> ChoicesOf(const CLI::Option& option);
 
-// The meaning of a command line up to some word.
+// Holds the meaning of a command line up to some word.
 struct CommandPlace {
   const CLI::App* command = nullptr;    // the last command named; the program itself before any
   const CLI::Option* option = nullptr;  // the option whose value is the next word; null: none
   size_t positionals = 0;               // number of positional arguments of `command` so far
   bool only_positionals = false;        // after "--"
-  // The first unknown command or option, and the command in which it was found.
+  // Names the first unknown command or option, and the command in which it was found.
   std::string unknown;
   const CLI::App* unknown_at = nullptr;
 };

@@ -1,4 +1,4 @@
-// The data behind `dtrain doctor`: information about this program and machine, and the advice derived from it.
+// Collects the data behind `dtrain doctor`: information about this program and machine, and the advice derived from it.
 #pragma once
 
 #include <cstdint>

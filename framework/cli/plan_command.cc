@@ -170,7 +170,7 @@ void PrintBuckets(const Prediction& prediction) {
   }
 }
 
-// Returns "60.000 ms, 12.0 % of it after the backward pass".
+// Returns the step time and its share of exposed communication: "60.000 ms, 12.0 % of it after the backward pass".
 std::string StepText(const Prediction& it) {
   return fmt::format("{:.3f} ms, {:.1f} % of it after the backward pass", 1e3 * it.seconds,
                      100 * it.exposed() / it.seconds);
@@ -308,7 +308,7 @@ static void AddPlanCommand(CLI::App& app, Invocation& invocation) {
       "topk:density=0.001; the default density is the config's (default: the config's own "
       "compressor)");
   add("--collectives", options->collectives,
-      "collectives to predict, for dense or rounded gradients (default: all but mpi)");
+      "collectives to predict, for gradients that are not sparsified (default: all but mpi)");
   add("--exchanges", options->exchanges,
       "exchanges to predict, for sparsified gradients (default: all)");
 }

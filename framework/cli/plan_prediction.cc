@@ -34,7 +34,8 @@ class StepForecast {
   explicit StepForecast(const PlanOptions& options)
       : options_(options), profile_(options.scenario.Profile()), given_(options.scenario.Load()) {
     if (given_.workers < 2) {
-      throw UsageError("one worker alone exchanges nothing", "give --workers N or a --cluster");
+      throw UsageError("a single worker has no communication to predict",
+                       "give --workers N or a --cluster");
     }
     given_.warnings.clear();  // no run follows
     if (given_.overlap_buckets) {
@@ -65,15 +66,15 @@ class StepForecast {
     if (IsSchedule(given_) && HasPlan(given_.collective)) {
       const TimedGradients gradients = GradientsOf(given_);
       predictions.own = Predict(given_, gradients, given_.strategy_name, OwnWay());
-      // with `plan: FILE`, the buckets of that file
+      // With `plan: FILE`, these are the buckets of that file.
       Send(given_, gradients.planned, *predictions.own);
     }
     return predictions;
   }
 
  private:
-  // The gradients and their times, which are the same for every schedule.  For thousands of workers it takes seconds to
-  // compute them.
+  // Holds the gradients and their times, which are the same for every schedule.  For thousands of workers it takes
+  // seconds to compute them.
   struct TimedGradients {
     LayerGradients layer_gradients;
     bool measured = false;       // Prediction::measured

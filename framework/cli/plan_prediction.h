@@ -1,5 +1,5 @@
-// The predictions behind `dtrain plan`: every schedule with each compressor and each collective or exchange, by the
-// time model of MG-WFBP (strategies/sync/merging.h), and in addition the schedule that the config itself names.
+// Makes the predictions behind `dtrain plan`: every schedule with each compressor and each collective or exchange, by
+// the time model of MG-WFBP (strategies/sync/merging.h), and in addition the schedule that the config itself names.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// The compressor of the gradients and the collective or exchange that sums them.
+// Names the compressor of the gradients and the collective or exchange that sums them.
 struct Way {
   std::string compressor;  // as given: "topk", "topk:density=0.001"; "" for none
   // One of these two is "": `exchange` is for gradients sparsified by a compressor, `collective` for all others.

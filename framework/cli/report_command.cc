@@ -45,7 +45,7 @@ void PassOverFiles(std::vector<std::string>& arguments) {
   std::erase_if(arguments, is_file);
 }
 
-// Called again for every page, because a running sweep adds runs.
+// Returns the runs to show.  It is called again for every page, because a running sweep adds runs.
 std::vector<fs::path> RunsOf(const ReportOptions& options) {
   std::vector<fs::path> runs;
   for (const std::string& argument : options.runs) {

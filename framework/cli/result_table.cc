@@ -27,7 +27,7 @@ std::string Cell(const TableRow& row, const std::vector<double>& values, int dig
   return text;
 }
 
-// The cells of a column, one for each line.
+// Holds the cells of a column, one for each line.
 using Texts = std::vector<std::string>;
 
 size_t Longest(const Texts& texts) {

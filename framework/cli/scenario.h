@@ -1,4 +1,4 @@
-// ScenarioOptions: the command line options that `simulate`, `plan` and `bench exchange` share.
+// ScenarioOptions holds the command line options that `simulate`, `plan` and `bench exchange` share.
 #pragma once
 
 #include <optional>

@@ -10,7 +10,7 @@ namespace dtrain {
 // Splits `text` at the commas that are outside of brackets and quotes.  The parts are stripped of blanks.
 std::vector<std::string> SplitAtCommas(const std::string& text);
 
-// A key with one value: "seed", "1".
+// Holds a key with one value: "seed", "1".
 struct Setting {
   std::string key;
   std::string value;
@@ -19,7 +19,7 @@ struct Setting {
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
-// A key with all the values that a sweep gives it, in order.
+// Holds a key with all the values that a sweep gives it, in order.
 struct VariedSetting {
   std::string key;
   std::vector<std::string> values;

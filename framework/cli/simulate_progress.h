@@ -1,4 +1,4 @@
-// The progress line of a running simulation: its steps, its virtual time and the time left.
+// Shows the progress line of a running simulation: its steps, its virtual time and the time left.
 //
 //   ps_ssp  run 3/6  step 230/9380  ####----------  12.3 virtual s  0:42 left
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-// The position of a simulation.
+// Holds the position of a simulation.
 struct SimulationPoint {
   double steps_done = 0;  // of all workers together
   double steps = 0;

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
-// a simulation that was stopped, which writes no checkpoint
+// This is the exit code of a simulation that was stopped, which writes no checkpoint.
 constexpr int kInterrupted = 128 + SIGINT;
 
 struct SweepOptions {

@@ -39,7 +39,7 @@ struct TranslateOptions {
   SearchOptions search;
 };
 
-// A model with its weights and vocabularies.
+// Holds a model with its weights and vocabularies.
 class Translator {
  public:
   Translator(const RunConfig& config, const std::string& weights, const SearchOptions& search)

@@ -19,7 +19,7 @@ struct ClusterConfig {
   };
 
   double step_seconds = 0;  // least time of a worker's step
-  // One factor for each worker, or for each block of workers of equal size.
+  // Holds one factor for each worker, or for each block of workers of equal size.
   std::vector<double> slowdown = {1};
   double jitter = 0;  // relative standard deviation of step times (noise.h)
   Pauses pauses;

@@ -20,12 +20,12 @@
 
 namespace dtrain {
 
-// Times within a step, counted from its beginning.
+// Holds times within a step, counted from its beginning.
 struct StepTiming {
   Nanos pause = 0;    // end of the pause
   Nanos forward = 0;  // end of the forward pass
-  // Ready times of the gradients of the layers with parameters, in the order of the backward pass (and of the gradient
-  // arena).
+  // Holds the ready times of the gradients of the layers with parameters, in the order of the backward pass (and of the
+  // gradient arena).
   std::vector<Nanos> ready;
   Nanos end = 0;
 };
@@ -52,7 +52,7 @@ class ComputeModel {
   Nanos VectorTime(int64_t bytes) const;
 
  private:
-  // Seconds, not counting the pause.
+  // Returns the seconds of a step, not counting the pause.
   double Duration(int worker, int64_t step, int64_t samples) const;
 
   ClusterConfig cluster_;

@@ -11,12 +11,12 @@
 
 namespace dtrain {
 
-// The parameters of one class of link.  After being idle long enough for a full bucket, it passes min(line t, bucket +
-// bandwidth t) bytes in t seconds: a token bucket, as Linux's tc-tbf shapes a NIC.
+// Holds the parameters of one class of link.  After being idle long enough for a full bucket, it passes min(line t,
+// bucket + bandwidth t) bytes in t seconds: a token bucket, as Linux's tc-tbf shapes a NIC.
 struct LinkModel {
   double bandwidth_gbit_s = 10;  // sustained payload bandwidth
   double latency_us = 50;        // from sending the first byte to its arrival
-  // Bytes that pass at line rate after a pause; refilled at bandwidth.
+  // So many bytes pass at line rate after a pause; they are refilled at bandwidth.
   int64_t bucket_bytes = 0;
   double line_gbit_s = 0;  // at least the bandwidth; 0: no limit.  Used only with a bucket
 

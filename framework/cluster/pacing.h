@@ -30,7 +30,7 @@
 
 namespace dtrain {
 
-// The wall clock, with a sleep until a given time.  Tests replace it by their own.
+// PacingClock is the wall clock, with a sleep until a given time.  Tests replace it by their own.
 class PacingClock : public WallClock {
  public:
   virtual void SleepUntil(Nanos time);  // returns at once if it has passed
@@ -82,7 +82,7 @@ class Pacer {
  public:
   Pacer(const Graph& graph, PacingOptions options);
   Pacer(const Graph& graph, const ModelProfile& profile, PacingOptions options);
-  // For tests.  `clock` is borrowed.
+  // Makes a pacer for tests.  `clock` is borrowed.
   Pacer(const std::vector<LayerWork>& layers, PacingOptions options, PacingClock& clock);
   Pacer(const Pacer&) = delete;
   Pacer& operator=(const Pacer&) = delete;

@@ -52,14 +52,14 @@ class Collective {
   virtual bool Done(int64_t ticket) const = 0;
   virtual bool Idle() const = 0;
 
-  // Payload bytes that this rank has sent and received so far, and messages sent.  `mpi` does not
-  // know them; it counts what a bandwidth-optimal algorithm would send.
+  // Counts the payload bytes that this rank has sent and received so far, and messages sent.  `mpi` does not know them;
+  // it counts what a bandwidth-optimal algorithm would send.
   struct Traffic {
     int64_t bytes_sent = 0;
     int64_t bytes_received = 0;
     int64_t messages = 0;
-    // Bytes of vectors sent to other ranks of the same node, included in bytes_sent.  0 if nodes
-    // are unknown, and for `mpi`.
+    // Counts the bytes of vectors sent to other ranks of the same node, which bytes_sent includes.  0 if nodes are
+    // unknown, and for `mpi`.
     int64_t bytes_inside = 0;
     int64_t bytes_lent = 0;  // part of bytes_inside that is read in shared memory (node_window.h)
 
@@ -73,20 +73,18 @@ class Collective {
   };
   virtual Traffic traffic() const = 0;
 
-  // The same as Start with half the bytes.  The values are rounded to `rounding.wire` already, so
-  // sending them in 16 bits loses nothing; they are added in fp32.  A rank that sends a sum rounds
-  // it, keeps the rounded sum itself, and adds the rounding error to `rounding.errors`.  Summed
-  // over all ranks, the input equals the result plus the errors, except for the rounding of fp32
-  // additions.  All ranks end with the same bits.  Only collectives with a schedule (SumsRounded)
-  // can do it, and only if they were made with CollectiveOptions::rounds.
+  // Does the same as Start with half the bytes.  The values are rounded to `rounding.wire` already, so sending them in
+  // 16 bits loses nothing; they are added in fp32.  A rank that sends a sum rounds it, keeps the rounded sum itself,
+  // and adds the rounding error to `rounding.errors`.  Summed over all ranks, the input equals the result plus the
+  // errors, except for the rounding of fp32 additions.  All ranks end with the same bits.  Only collectives with a
+  // schedule (SumsRounded) can do it, and only if they were made with CollectiveOptions::rounds.
   virtual int64_t StartRounded(std::span<float> data, const Rounding& rounding);
 };
 
 struct CollectiveOptions {
   int64_t chunk_bytes = 0;        // pipelining unit; 0: the collective's own rule
   std::vector<int> node_of = {};  // the node of each rank; empty if nodes are unknown
-  // The node of each rank for schedules that depend on nodes (CollectiveRules::by_nodes); empty:
-  // node_of.
+  // Holds the node of each rank for schedules that depend on nodes (CollectiveRules::by_nodes); empty: node_of.
   std::vector<int> plan_nodes = {};
   bool overlap = false;  // reductions may overlap; does not affect the bits
   bool rounds = false;   // StartRounded will be used
@@ -98,8 +96,8 @@ std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& t
                                            const CollectiveOptions& options = {});
 std::vector<std::string> CollectiveNames();
 
-// The registry of collectives.  A collective with a schedule registers itself with
-// DTRAIN_COLLECTIVE; `mpi`, which has none, adds its maker.
+// This is the registry of collectives.  A collective with a schedule registers itself with DTRAIN_COLLECTIVE; `mpi`,
+// which has none, adds its maker.
 using CollectiveMaker = std::unique_ptr<Collective> (*)(Transport& transport,
                                                         const CollectiveOptions& options);
 struct CollectiveEntry {

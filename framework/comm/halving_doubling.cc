@@ -24,8 +24,8 @@ void Add(CollectiveSchedule& schedule, int round, MoveKind kind, Rank peer, Run 
   schedule.moves.push_back({round, kind, peer, run.first, run.count});
 }
 
-// The members that are left after folding: one of each pair in the first 2 * `folded` members, and
-// all others.
+// Numbers the members that are left after folding: one of each pair in the first 2 * `folded`
+// members, and all others.
 class Core {
  public:
   Core(const std::vector<Rank>& members, int folded) : members_(members), folded_(folded) {}

@@ -1,9 +1,9 @@
-// All-reduce by recursive halving and doubling.  Ranks exchange halves of the vector with partners
-// at distance 1, 2, 4, ..., until each has the sum of one block, then gather the blocks in the
-// opposite order.  2 log2 P rounds with one message each; 2 (P-1)/P n bytes per rank.  (Thakur,
-// Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA
-// 2005, section 4.)  The largest halves are exchanged with the nearest ranks, which share a node if
-// nodes are filled in order.
+// Schedules an all-reduce by recursive halving and doubling.  Ranks exchange halves of the vector
+// with partners at distance 1, 2, 4, ..., until each has the sum of one block, then gather the
+// blocks in the opposite order.  2 log2 P rounds with one message each; 2 (P-1)/P n bytes per rank.
+// (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
+// IJHPCA 2005, section 4.)  The largest halves are exchanged with the nearest ranks, which share a
+// node if nodes are filled in order.
 //
 // If P is not a power of two, and 2^k is the largest one below P, P - 2^k pairs of ranks are
 // folded: one rank of each pair sends its vector to the other first and gets the sum last, which

@@ -15,19 +15,19 @@
 
 namespace dtrain {
 
-// The header in front of a Blob's elements in shared memory.
+// Head is the header in front of a Blob's elements in shared memory.
 struct NodeWindow::Head {
   std::atomic<int32_t> borrowers;
   int64_t elements;
 };
 
-// A Blob of this rank's segment.
+// Slot is a Blob of this rank's segment.
 struct NodeWindow::Slot : BlobBody {
   int64_t place = 0;  // offset of the head in the segment
   Head* head = nullptr;
 };
 
-// A Blob of another rank's segment.
+// Borrowed is a Blob of another rank's segment.
 struct NodeWindow::Borrowed : BlobBody {
   Head* head = nullptr;
 };

@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-// T(M), the time of an all-reduce of M bytes, measured at some sizes.
+// Holds T(M), the time of an all-reduce of M bytes, measured at some sizes.
 struct ReduceTable {
   struct Entry {
     int64_t bytes = 0;

@@ -29,7 +29,7 @@ class ScheduleRun {
   bool Advance();
   bool finished() const;
 
-  // Totals over the life of this object.
+  // These are totals over the life of this object.
   int64_t bytes_sent() const { return bytes_sent_; }
   int64_t bytes_received() const { return bytes_received_; }
   int64_t messages() const { return messages_; }

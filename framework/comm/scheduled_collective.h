@@ -43,7 +43,7 @@ class ScheduledCollective : public Collective {
     int chunks_begun = 0;
     int chunks_left = 0;
   };
-  // The state of a chunk being reduced.
+  // Holds the state of a chunk being reduced.
   struct Lane {
     ScheduleRun run;
     Buffer scratch;

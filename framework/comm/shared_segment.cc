@@ -46,7 +46,7 @@ SharedSegment SharedSegment::Open(const SegmentPlace& place) {
   };
   SharedSegment segment;
   struct stat status = {};
-  // Checked before it is opened, since the path may be any file of another process.
+  // It is checked before it is opened, since the path may be any file of another process.
   if (::stat(path.c_str(), &status) != 0) Throw("open shared memory " + path, errno);
   if (is_it(status)) segment.file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (segment.file_ < 0 || ::fstat(segment.file_, &status) != 0 || !is_it(status)) {

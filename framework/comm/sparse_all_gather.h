@@ -37,7 +37,7 @@ class SparseRounds {
   void BeginKnown(const std::vector<SparseCount>& counts);
   bool complete() const { return have_ == link_->size(); }
 
-  // Values of the current round.
+  // The following belong to the current round.
   Rank to() const { return link_->Around(-have_); }
   Rank from() const { return link_->Around(have_); }
   void SwapCounts(SparseMessages& messages);

@@ -100,7 +100,7 @@ std::unique_ptr<SparseCollective> MakeSparseCollective(const std::string& name,
                                                        const CollectiveOptions& options = {});
 std::vector<std::string> SparseCollectiveNames();
 
-// The registry of sparse collectives.  Each registers itself with DTRAIN_SPARSE_COLLECTIVE.
+// This is the registry of sparse collectives.  Each registers itself with DTRAIN_SPARSE_COLLECTIVE.
 using SparseCollectiveMaker =
     std::unique_ptr<SparseCollective> (*)(Transport& transport, const CollectiveOptions& options);
 struct SparseCollectiveEntry {

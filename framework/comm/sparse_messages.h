@@ -32,8 +32,8 @@ struct SparseLink {
   int64_t Grant(int64_t left, int64_t bytes_each);
 };
 
-// Messages that are posted together.  All have the same tag, so messages between two ranks arrive
-// in the order in which they were posted, in whatever part of whichever sum.
+// Holds messages that are posted together.  All have the same tag, so messages between two ranks
+// arrive in the order in which they were posted, in whatever part of whichever sum.
 class SparseMessages {
  public:
   explicit SparseMessages(SparseLink& link) : link_(&link) {}

@@ -1,5 +1,5 @@
-// The sparse collective "oktopk": Ok-Topk's sparse all-reduce (Li and Hoefler, PPoPP 2022, section
-// 3).
+// The sparse collective "oktopk" is Ok-Topk's sparse all-reduce (Li and Hoefler, PPoPP 2022,
+// section 3).
 //
 // The vector is split into regions, one for each rank, that have about equal numbers of selected
 // entries.  Every rank sends its entries to the owners of their regions, which add them in rank

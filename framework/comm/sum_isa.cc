@@ -3,8 +3,8 @@
 
 namespace dtrain::DTRAIN_ISA_NS {
 
-// Bytes of a register.  The compiler would split a longer vector and move it through the stack,
-// which takes three times as long.
+// kBytes is the size of a register.  The compiler would split a longer vector and move it through
+// the stack, which takes three times as long.
 #if defined(DTRAIN_ISA_AVX512)
 constexpr int kBytes = 64;
 #elif defined(DTRAIN_ISA_AVX2) || defined(DTRAIN_ISA_AVX)

@@ -21,8 +21,8 @@ namespace dtrain {
 
 using Rank = int;
 
-// Separate streams of messages between a pair of ranks.  Messages with the same tag do not overtake
-// one another; different tags are independent.
+// Tags name separate streams of messages between a pair of ranks.  Messages with the same tag do
+// not overtake one another; different tags are independent.
 enum class Tag : int {
   kControl = 1,     // small messages between actors or drivers, any-source
   kCollective = 2,  // small fixed exchanges of all ranks at set-up and at boundaries (gather.h)
@@ -75,7 +75,7 @@ class Transport {
 
   virtual void Barrier() = 0;
 
-  // Called by a rank that ends with an error.  Afterwards no other rank accesses this rank's memory
+  // A rank that ends with an error calls it.  Afterwards no other rank accesses this rank's memory
   // for its requests in flight, and these never complete.  If a lost rank ends the whole job (MPI),
   // it does nothing.
   virtual void Withdraw() {}

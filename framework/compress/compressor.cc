@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Larger than the rounding error of density * n, but far smaller than one entry.
+// This is larger than the rounding error of density * n, but far smaller than one entry.
 constexpr double kRounding = 1e-12;
 constexpr uint64_t kUnitsMost = uint64_t{1} << 31;
 

@@ -63,7 +63,7 @@ struct SelectionKey {
   int64_t call = 0;  // earlier selections of this actor from the unit
   // The unit's first element, below 2^31: so a layer's random numbers do not depend on the buckets.
   int64_t unit = 0;
-  // The Threshold() of this actor's last selection from the unit; 0: none.  The host of an actor whose compressor
+  // Holds the Threshold() of this actor's last selection from the unit; 0: none.  The host of an actor whose compressor
   // carries_threshold() keeps one float per unit, as part of the actor's state; without it the selection starts from
   // its own statistics.
   float threshold = 0;
@@ -71,7 +71,7 @@ struct SelectionKey {
 
 class Compressor {
  public:
-  // The unit of a selection.
+  // Scope is the unit of a selection.
   enum class Scope { kLayer, kBucket, kModel };
 
   virtual ~Compressor() = default;
@@ -102,7 +102,7 @@ class Compressor {
   bool rounds() const { return wire() != Wire::kFp32; }
 };
 
-// The checked content of section `compress`.
+// Holds the checked content of section `compress`.
 struct CompressConfig {
   std::string name;                              // "" for none
   std::shared_ptr<const Compressor> compressor;  // null for none
@@ -111,9 +111,9 @@ struct CompressConfig {
   int64_t dense_steps = 0;             // number of first steps that send the whole gradient
   Compressor::Scope scope = Compressor::Scope::kBucket;
   std::string exchange =
-      // The way in which an all-reduce sums selections (sparse_collective.h).
+      // This names the way in which an all-reduce sums selections (sparse_collective.h).
       "gather";
-  // Momentum that each worker applies to its own gradients, in the place of the solver: the velocity v = momentum v + g
+  // Each worker applies this momentum to its own gradients, in the place of the solver: the velocity v = momentum v + g
   // is added to the residual, and v is reset to 0 where an entry is sent.  (Lin et al., "Deep Gradient Compression",
   // ICLR 2018, section 3.2: momentum correction and factor masking.)
   double momentum = 0;

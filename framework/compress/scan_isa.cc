@@ -155,7 +155,7 @@ inline void AddOne(float value, int lane, UnitMoments& moments) {
   if (magnitude > moments.largest) moments.largest = magnitude;
 }
 
-// A register of doubles, and the conversion of as many floats.
+// Doubles is a register of doubles; Widen converts as many floats.
 #if defined(DTRAIN_ISA_AVX512)
 using Doubles = __m512d;
 inline Doubles Widen(const float* values) {
@@ -173,7 +173,7 @@ constexpr int kWidth = sizeof(Doubles) / sizeof(double);
 using Longs = int64_t __attribute__((vector_size(sizeof(Doubles))));
 inline Doubles Absolute(Doubles x) { return (Doubles)((Longs)x & 0x7fffffffffffffff); }
 
-// A register of words.
+// kWordBytes is the size of a register of words.
 #if defined(DTRAIN_ISA_AVX512) || defined(DTRAIN_ISA_AVX2)
 constexpr int kWordBytes = sizeof(Doubles);
 #else

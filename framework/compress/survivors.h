@@ -17,8 +17,8 @@ namespace dtrain {
 
 class Survivors {
  public:
-  // For a unit of n values.  Needs 16 bytes of memory for each kept entry; pages are touched only as entries are
-  // stored.
+  // The unit has n values.  The object needs 16 bytes of memory for each kept entry; pages are touched only as entries
+  // are stored.
   Survivors(int64_t n, int64_t keep, Isa isa = CpuIsa());
 
   // Begins a pass; `least` is a magnitude (core/magnitude.h), above 0: zeros never survive.

@@ -53,7 +53,7 @@ class Field {
   Diagnostics& diagnostics_;
 };
 
-// A key that a message is about: of the reader's own section, or with its section (Reader::At).
+// Names a key that a message is about: of the reader's own section, or with its section (Reader::At).
 struct KeyRef {
   std::shared_ptr<SectionNode> section;  // none: the reader's own
   std::string key;                       // "": the whole section
@@ -116,7 +116,7 @@ class Reader {
 // Returns `text` as one YAML string, quoted if necessary, for overrides built from a path or the like.
 std::string QuoteYaml(const std::string& text);
 
-// One row of the help table.
+// Holds one row of the help table.
 struct KeyHelp {
   std::string path;  // "solver.momentum"
   std::string type;  // "number"
@@ -125,10 +125,10 @@ struct KeyHelp {
   std::string help;
 };
 
-// The options that overrides came from if they are no --set: {"cluster.workers=2", "--workers 2"}.
+// Maps overrides that are no --set to the options that they came from: {"cluster.workers=2", "--workers 2"}.
 using Options = std::map<std::string, std::string>;
 
-// A file that holds one section and nothing else.
+// Names a file that holds one section and nothing else.
 struct Overlay {
   std::string file;  // "": none
   std::string section;

@@ -1,5 +1,5 @@
-// The declared sections and keys of a document, in the order of declaration, with the values in force.  It implements
-// reader.h; the dump (dump.cc) and the search for unknown keys walk it.
+// Holds the declared sections and keys of a document, in the order of declaration, with the values in force.  It
+// implements reader.h; the dump (dump.cc) and the search for unknown keys walk it.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct Limit {
   std::string Text() const;  // ">= 0"
 };
 
-// The values that a key may have.
+// Limits are the values that a key may have.
 struct Limits {
   std::vector<Limit> bounds;
   std::vector<std::string> names;  // any, when empty

@@ -13,7 +13,7 @@
 
 namespace dtrain::config {
 
-// A position in a file, or an argument of the command line.
+// Describes a position in a file, or an argument of the command line.
 struct Place {
   std::string text;   // "run.yaml:3:8" or "--set solver.lr=1"
   int line = 0;       // 0: not in a file
@@ -43,7 +43,7 @@ struct Tree::Entry {
   Tree value;
 };
 
-// All errors of a document, collected while it is read and reported together: each once, and none that only follows
+// Collects all errors of a document while it is read, and reports them together: each once, and none that only follows
 // from another.
 //
 //   run.yaml:14:3: unknown key 'stalness' in strategy 'ps_ssp'

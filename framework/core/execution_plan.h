@@ -24,7 +24,7 @@ struct ExecutionPlan {
   int threads = 1;                 // compute threads of a rank
   int workers = 1;                 // terms of the canonical sum
   std::string collective;          // "ordered", "mpi", "ring", ...
-  // Node of each rank, for a collective that groups ranks by node; else empty.
+  // Holds the node of each rank, for a collective that groups ranks by node; else empty.
   std::vector<int> node_of;
   int64_t chunk_bytes = 0;     // the part of a bucket that a collective moves at once
   std::vector<Range> buckets;  // ranges of the gradient arena, in elements, in sending order

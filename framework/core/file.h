@@ -22,8 +22,8 @@ std::string ReadText(const std::filesystem::path& path);
 // Returns `absent` if nothing has that path.
 std::string WhyNoFile(const std::filesystem::path& path, const std::string& absent);
 
-// A new file that appears under its name only when it is complete.  It is written under a temporary name through one
-// descriptor, so that no other process can put another file in between.  Throws RunFileError with path and reason.
+// Writes a new file that appears under its name only when it is complete.  It is written under a temporary name through
+// one descriptor, so that no other process can put another file in between.  Throws RunFileError with path and reason.
 class NewFile {
  public:
   // The file is written at `temporary`, by default PATH.tmp, until Publish; an existing file of that name is replaced.

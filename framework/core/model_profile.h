@@ -27,14 +27,14 @@ struct LayerProfile {
   friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
 };
 
-// Measured T(M): the seconds that the all-reduce of M bytes over all workers takes.
+// Holds the measured T(M): the seconds that the all-reduce of M bytes over all workers takes.
 struct SumProfile {
   struct Time {
     int64_t bytes = 0;
     double seconds = 0;
     friend bool operator==(const Time&, const Time&) = default;
   };
-  // The collective, or "topk 0.01 by gather" for a compressor's selection.
+  // Names the collective; for a compressor's selection it is like "topk 0.01 by gather".
   std::string by;
   int workers = 0;
   std::vector<Time> times;  // ascending by bytes

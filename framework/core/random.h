@@ -61,8 +61,8 @@ class Random {
         {key_[0], key_[1]});
   }
 
-  // Block()'s other inputs to Philox: its key, and the upper half of its counter.  Loops that compute many blocks at
-  // once use them.
+  // Return Block()'s other inputs to Philox: its key, and the upper half of its counter.  Loops that compute many
+  // blocks at once use them.
   constexpr std::array<uint32_t, 2> key() const { return {key_[0], key_[1]}; }
   constexpr std::array<uint32_t, 2> counter_high() const { return {high_[0], high_[1]}; }
 

@@ -1,4 +1,4 @@
-// SHA-256 (OpenSSL's), for weights_sha256, config_sha256 and downloads.
+// Computes SHA-256 (OpenSSL's), for weights_sha256, config_sha256 and downloads.
 #pragma once
 
 #include <cstddef>

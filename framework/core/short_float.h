@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// The number format of sent values.
+// Wire is the number format of sent values.
 enum class Wire : uint8_t { kFp32, kFp16, kBf16 };
 
 constexpr int64_t BytesOf(Wire wire) { return wire == Wire::kFp32 ? 4 : 2; }

@@ -17,18 +17,19 @@
 
 namespace dtrain::status_line {
 
-// One fact of the line.  Two blanks separate the parts.
+// Holds one fact of the line.  Two blanks separate the parts.
 struct Part {
   std::string text;
   // Priority: if the parts do not all fit, the one with the lowest is dropped first, as a whole.
   int keep = 0;
-  // Fraction done: shown as a bar instead of the text, which shrinks before parts are dropped; -1: no bar.
+  // Holds the fraction done: it is shown as a bar instead of the text, which shrinks before parts are dropped; -1: no
+  // bar.
   double bar = -1;
 };
 
 enum class Place { kNowhere, kTerminal, kSupervisor };
 
-// The environment variable that a supervisor sets to "1" for ranks whose line it shows.
+// This is the environment variable that a supervisor sets to "1" for ranks whose line it shows.
 inline constexpr char kProgressVariable[] = "DTRAIN_PROGRESS";
 
 // Returns where this process's line is shown: nowhere with --quiet, or if stderr is a file, a pipe or a terminal that
@@ -49,7 +50,7 @@ std::string Fit(std::vector<Part> parts, int columns, bool color = false);
 // Convert parts to a record for the supervisor, and back.  The record begins with kRecord and ends with a newline.
 inline constexpr char kRecord = '\x1e';
 std::string Encode(const std::vector<Part>& parts);
-// `record`: without kRecord and newline
+// `record` comes without kRecord and newline.
 std::optional<std::vector<Part>> Decode(std::string_view record);
 
 // While it lives, the line is wiped and only the calling thread writes to the terminal.
@@ -69,8 +70,8 @@ void NoteInterrupt();
 // Wipes the line before the process exits without cleaning up.
 void WipeAtOnce();
 
-// For a command that ends on SIGINT or SIGTERM: wipes the line first, so that the shell's prompt begins an empty line.
-// Create it before other threads start, since they inherit its signal mask.
+// Wipes the line before a command ends on SIGINT or SIGTERM, so that the shell's prompt begins an empty line.  Create
+// it before other threads start, since they inherit its signal mask.
 class WipeOnSignal {
  public:
   WipeOnSignal();

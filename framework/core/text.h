@@ -1,4 +1,4 @@
-// Small text helpers for messages.
+// Declares small text functions for messages.
 #pragma once
 
 #include <cstdint>

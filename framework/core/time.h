@@ -19,14 +19,14 @@ constexpr Nanos FromSeconds(double seconds) {
   return ns != ns ? 0 : static_cast<Nanos>(ns > kMost ? kMost : ns < -kMost ? -kMost : ns);
 }
 
-// Monotonic wall time.  Strategies must not call it; they get their driver's Clock.
+// Returns the monotonic wall time.  Strategies must not call it; they get their driver's Clock.
 inline Nanos WallNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-// A driver's time: wall time, or the simulator's virtual time.
+// Clock gives a driver's time: wall time, or the simulator's virtual time.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -71,11 +71,11 @@ class Timeline {
   int64_t dropped_ = 0;
 };
 
-// The rank that recorded the lanes.
+// Describes the rank that recorded the lanes.
 struct TimelineRank {
   int rank = 0;
   std::string role;  // "worker 3"
-  // The rank's clock at the file's time 0, which all ranks read right after one barrier.
+  // Holds the rank's clock at the file's time 0, which all ranks read right after one barrier.
   Nanos origin = 0;
 };
 

@@ -47,7 +47,7 @@ Lane ReadLane(ByteReader& reader) {
 
 double Microseconds(Nanos ns) { return static_cast<double>(ns) * 1e-3; }
 
-// The events of one rank as text, each preceded by its separator.
+// Holds the events of one rank as text, each preceded by its separator.
 class EventText {
  public:
   EventText(int rank, Nanos origin) : rank_(rank), origin_(origin) {}

@@ -1,4 +1,5 @@
-// Functions that fill the k-th batch of a run (k = 0, 1, 2, ...), and a thread that fills batches ahead (prefetch.cc).
+// Declares functions that fill the k-th batch of a run (k = 0, 1, 2, ...), and a thread that fills batches ahead
+// (prefetch.cc).
 //
 // A filler is called with rising k by one thread at a time; it returns false and does not change the batch if there are
 // no more.  It allocates nothing after its first call.  The data set must outlive it.

@@ -26,7 +26,8 @@ namespace dtrain {
 // The epoch for reads outside of training: samples of any split are not augmented.
 inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
 
-// Rows of every field, in FieldSpec order, row-major.  Allocated once for the largest batch and refilled.
+// Holds rows of every field, in FieldSpec order, row-major.  They are allocated once for the largest batch and
+// refilled.
 //
 // A loss is averaged over its terms: the samples if each has one label, or the words of the target for translation.  So
 // the gradient of a batch is scaled by 1 / global_terms.
@@ -161,7 +162,7 @@ struct RemoteFile {
       urls;
   std::string sha256;
   int64_t bytes = 0;
-  // The hash of a .gz file's content, since users may unpack it or compress it again; "": unknown.
+  // Holds the hash of a .gz file's content, since users may unpack it or compress it again; "": unknown.
   std::string content_sha256 = {};
 };
 

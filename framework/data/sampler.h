@@ -26,7 +26,7 @@
 
 namespace dtrain {
 
-// One worker's part of one step.
+// Describes one worker's part of one step.
 struct StepShare {
   uint64_t step = 0;
   uint64_t epoch = 0;

@@ -17,8 +17,8 @@ inline constexpr Split kSplits[] = {Split::kTrain, Split::kValidation, Split::kT
 
 struct DataHashes {
   std::string all;  // all splits
-  // Of each split, in the order of Split; that of the training split includes what all samples share (mean, classes,
-  // words).  "" if unknown.
+  // Holds the hash of each split, in the order of Split; that of the training split includes what all samples share
+  // (mean, classes, words).  "" if unknown.
   std::array<std::string, 3> splits = {};
   std::string& operator[](Split split) { return splits[static_cast<size_t>(split)]; }
   const std::string& operator[](Split split) const { return splits[static_cast<size_t>(split)]; }

@@ -15,7 +15,7 @@ struct ArenaView {
   Float* data = nullptr;
   DeviceQueue* queue = nullptr;  // device that owns the memory; null: host memory
 
-  // Host memory, for callers that use no device.
+  // Refers to host memory, for callers that use no device.
   ArenaView(Float* host = nullptr) : data(host) {}
   ArenaView(Float* memory, DeviceQueue* whose) : data(memory), queue(whose) {}
   template <class Other>

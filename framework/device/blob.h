@@ -24,22 +24,22 @@ namespace dtrain {
 
 class BlobOwner;
 
-// The state that all references to one Blob share.  The memory's owner creates it.
+// Holds the state that all references to one Blob share.  The memory's owner creates it.
 struct BlobBody {
   BlobOwner* owner = nullptr;
   float* data = nullptr;
   DeviceQueue* queue = nullptr;  // the device that owns the memory; null: host memory
   int64_t elements = 0;
   DType dtype = DType::kF32;
-  // Shared memory that another process wrote; that process counts its readers.
+  // The Blob is in shared memory that another process wrote; that process counts its readers.
   bool foreign = false;
   std::atomic<int> references{0};
 };
 
-// The owner of Blobs' memory; it outlives them.
+// BlobOwner is the owner of Blobs' memory; it outlives them.
 class BlobOwner {
  public:
-  // Called when the last reference is gone, on any thread.
+  // It is called when the last reference is gone, on any thread.
   virtual void Return(BlobBody* body) = 0;
 
  protected:
@@ -77,7 +77,7 @@ class Blob {
   BlobBody* body_ = nullptr;
 };
 
-// A source of Blobs in memory that other processes can read.
+// BlobSource is a source of Blobs in memory that other processes can read.
 class BlobSource {
  public:
   // Returns an empty Blob if there is no room.
@@ -130,7 +130,7 @@ class BlobPools {
     return blob;
   }
   Blob New(int64_t elements) { return PoolOf(elements, memory_).New(); }
-  // For vectors that will be sent: memory that the node's other ranks can read, if there is room.
+  // Returns memory for vectors that will be sent; the node's other ranks can read it if there was room.
   Blob NewToSend(int64_t elements) {
     Blob blob = to_send_ == nullptr ? Blob() : to_send_->New(elements);
     return blob ? blob : New(elements);

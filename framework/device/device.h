@@ -15,7 +15,7 @@ namespace dtrain {
 // may query it.
 class ReadyEvent {
  public:
-  // The interface of an asynchronous device's event.
+  // Mark is the interface of an asynchronous device's event.
   class Mark {
    public:
     virtual ~Mark() = default;
@@ -23,7 +23,7 @@ class ReadyEvent {
     virtual void Wait() const = 0;  // until Done()
   };
 
-  // An event that is done: sufficient for a device whose kernels have finished when they return.
+  // Makes an event that is done: it is sufficient for a device whose kernels have finished when they return.
   ReadyEvent() = default;
   explicit ReadyEvent(std::shared_ptr<const Mark> mark) : mark_(std::move(mark)) {}
 
@@ -83,7 +83,7 @@ class DeviceQueue {
   virtual void Download(void* to, const void* from, size_t bytes) = 0;
 };
 
-// The facts that a kernel may use about its device.
+// Holds the facts that a kernel may use about its device.
 struct Device {
   DeviceKind kind = DeviceKind::kCpu;
   int threads = 1;                         // size of this rank's OpenMP team (cpu/threads.h)

@@ -58,8 +58,8 @@ inline int64_t StoredCount(const Shape& shape, Format format) {
 struct FieldSpec {
   std::string name;  // "data", "label"
   DType dtype = DType::kF32;
-  // Shape without the batch axis: [1, 28, 28]; [] for a label.  If samples differ in length (sentences) it is that of
-  // the longest; a batch is only as long as its longest sample, and its tensors have that length.
+  // Holds the shape without the batch axis: [1, 28, 28]; [] for a label.  If samples differ in length (sentences) it is
+  // that of the longest; a batch is only as long as its longest sample, and its tensors have that length.
   Shape sample_shape;
   int64_t classes = 0;  // upper bound of an int32 field's numbers, exclusive; 0: unknown
 };

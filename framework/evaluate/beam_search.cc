@@ -16,7 +16,7 @@ struct Hypothesis {
   double score;  // sum of log probabilities
 };
 
-// A possible next hypothesis: row `parent` of the last step, followed by a word.
+// Describes a possible next hypothesis: row `parent` of the last step, followed by a word.
 struct Candidate {
   int64_t parent;
   int32_t word;

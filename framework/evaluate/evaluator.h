@@ -30,7 +30,7 @@ struct Evaluation {
 // Returns the number of samples of a block: 256, or 64 for sentences, whose scores over all words need far more memory.
 int64_t EvaluationBlockOf(const Dataset& dataset);
 
-// The result of one block, for JoinEvaluations.
+// Holds the result of one block, for JoinEvaluations.
 struct BlockResult {
   int64_t block = 0;
   int64_t samples = 0;

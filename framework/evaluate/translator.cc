@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kSentencesTogether = 64;  // sentences translated in one batch
 
-// The inputs of the graph: the source, and for all other fields tensors of length 1 that decoding does not read.
+// Holds the inputs of the graph: the source, and for all other fields tensors of length 1 that decoding does not read.
 struct DecodingInput {
   DecodingInput(const Graph& graph, SourceBatch source, int64_t samples)
       : tokens(std::move(source.tokens)), unread(static_cast<size_t>(samples), token::kStart) {
@@ -58,7 +58,7 @@ BleuCounts TranslateSplit(Net& net, const Dataset& dataset, Split split, ConstAr
   BleuCounts counts;
   if (!net.CanDecode() || dataset.sentence_pairs() == nullptr) return counts;
   const BroughtModel model = net.Bring(weights, state);
-  // all pairs, even if the data set is limited
+  // These are all pairs, even if the data set is limited.
   const SentencePairs& pairs = *dataset.sentence_pairs();
   const std::vector<int64_t> order = ByLength(pairs, split, dataset.size(split));
   const size_t stride = kSentencesTogether * static_cast<size_t>(ranks);

@@ -1,4 +1,4 @@
-// Translation with a net that has a decoder (nn/step_decoder.h).
+// Translates with a net that has a decoder (nn/step_decoder.h).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct SearchOptions {
   int64_t max_length = 50;  // maximum number of words of an answer
 };
 
-// Beam search (beam_search.cc) for the likeliest answers of a step decoder, word by word.  With a beam of one it is
-// greedy search: always the likeliest next word.
+// Makes a beam search (beam_search.cc) for the likeliest answers of a step decoder, word by word.  With a beam of one
+// it is greedy search: always the likeliest next word.
 //
 // REQUIRES: `decoder` has been started.  Answer s belongs to its sentence s, as word numbers without marks.
 //

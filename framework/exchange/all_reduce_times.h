@@ -38,7 +38,7 @@ class AllReduceTimes {
   }
   void Clear() { steps_.clear(); }
 
-  // Seconds, indexed by step (oldest first) and bucket.
+  // Returns the seconds, indexed by step (oldest first) and bucket.
   const std::deque<std::vector<double>>& steps() const { return steps_; }
 
  private:

@@ -22,9 +22,9 @@ struct BoundarySchedule {
   // The run is resumed at a point where it had ended early.  Accumulators are not flushed again,
   // since the final model was already saved.
   bool ended_early = false;
-  // Difference between the number of steps so far and the number of batches of size `batch` in the
-  // samples so far.  It is 0 unless the run was resumed with another batch size at the end of an
-  // epoch; step numbers then continue from those of the first run.
+  // Holds the difference between the number of steps so far and the number of batches of size
+  // `batch` in the samples so far.  It is 0 unless the run was resumed with another batch size at
+  // the end of an epoch; step numbers then continue from those of the first run.
   int64_t step_offset = 0;
 
   int64_t steps_per_epoch() const { return (epoch_samples + batch - 1) / batch; }

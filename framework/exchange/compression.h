@@ -24,14 +24,15 @@
 
 namespace dtrain {
 
-// The range of an actor's vector from which entries are selected.
+// Describes the range of an actor's vector from which entries are selected.
 struct CompressedRange {
   VectorId from = kNoVector;
   Range range;
   double density = 1;
   int64_t origin = 0;           // index in the arena that positions are relative to
   VectorId masked = kNoVector;  // vector that is set to 0 wherever an entry is taken
-  // Destination of a cast's rounded values, beginning with the range's first.  Null: a new vector.
+  // Points to the destination of a cast's rounded values, beginning with the range's first.  Null:
+  // a new vector.
   float* rounded = nullptr;
 };
 

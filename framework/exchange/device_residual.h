@@ -28,7 +28,7 @@ class DeviceResidual {
 
   DeviceResidual(const ExchangeSpec& spec, const Device& device);
 
-  // Device memory that the net writes the gradient into.
+  // Returns the device memory that the net writes the gradient into.
   Arena gradient() const { return {gradient_.f32(), net_queue_}; }
 
   // Adds the gradient to the residual; with momentum, updates the velocity and adds that.

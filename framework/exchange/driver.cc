@@ -11,7 +11,7 @@
 
 namespace dtrain {
 
-// The driver's interface to one actor.
+// Port is the driver's interface to one actor.
 class Driver::Port : public Effects {
  public:
   Port(Driver& driver, HostedActor& host) : driver_(driver), host_(host) {}
@@ -134,7 +134,7 @@ const Actor& Driver::actor(ActorId id) const { return *HostOf(id).actor; }
 void Driver::Begin() {
   // Messages are being counted for a boundary; those of a new step would be in flight at it.
   if (timers_.held()) return;
-  // A step that was admitted before the checkpoint.
+  // This is a step that was admitted before the checkpoint.
   if (stage_ == StepStage::kAdmitted && !held_) stage_ = StepStage::kStarted;
   if (stage_ != StepStage::kNone) return;
   stage_ = StepStage::kBegun;

@@ -31,7 +31,7 @@
 
 namespace dtrain {
 
-// Stage of the step of a rank's worker.
+// Lists the stages of the step of a rank's worker.
 enum class StepStage {
   kNone,      // there is no step: before the first one, and between two
   kBegun,     // it waits to be admitted
@@ -42,14 +42,14 @@ enum class StepStage {
   kEnded,     // it is over; the host has not called TakeEnded yet
 };
 
-// The values that Effects::Time returns in a replay: the times of the record, in order.
+// Supplies the values that Effects::Time returns in a replay: the times of the record, in order.
 class EventTimes {
  public:
   virtual ~EventTimes() = default;
   virtual Nanos Next() = 0;
 };
 
-// The objects that a driver works with.  All of them outlive the driver.
+// Refers to the objects that a driver works with.  All of them outlive the driver.
 struct DriverDependencies {
   MessageChannel* channel = nullptr;   // null if no other rank has an actor to talk to
   Collective* collective = nullptr;    // null with one worker, or if the strategy needs none
@@ -92,8 +92,8 @@ class Driver : private EffectTarget {
   bool TakeStarted();
   bool TakeEnded();  // outcome() is then the step's
   const StepOutcome& outcome() const { return outcome_; }
-  // Samples applied so far.  With a synchronous strategy, those of all workers, as far as this one
-  // knows; else those of this worker, added to the run's at the start.
+  // Returns the number of samples applied so far.  With a synchronous strategy, those of all
+  // workers, as far as this one knows; else those of this worker, added to the run's at the start.
   int64_t samples_applied() const;
   // weights(): what the worker computes with.  gradients(): the memory that receives the sums, null
   // in a ghost run.  The backward pass writes there as well, unless the worker's residual is in a
@@ -154,7 +154,7 @@ class Driver : private EffectTarget {
   // added with its share.
   void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
-  // For checkpoints.  Besides Visit, it visits the stage of the step (a step that has begun
+  // Serves checkpoints.  Besides Visit, it visits the stage of the step (a step that has begun
   // continues with the next Begin), the timers that are set, and the actors' time, which continues
   // from its saved value.
   void VisitToGoOn(StateVisitor& visitor);
@@ -231,8 +231,8 @@ inline void AddReplica(float* mean, const float* replica, double share, int64_t 
   for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
 }
 
-// The same for the model's weights.  Frozen parameters are equal in all replicas and are copied,
-// since a mean with rounded shares could differ from them.
+// Does the same for the model's weights.  Frozen parameters are equal in all replicas and are
+// copied, since a mean with rounded shares could differ from them.
 inline void AddModel(const ArenaLayout& layout, const float* replica, double share, float* mean) {
   AddReplica(mean, replica, share, layout.size());
   if (share > 0) CopyFrozen(layout, replica, mean);

@@ -22,7 +22,7 @@ SparseView EntriesIn(const SparseEntries& entries, Range range) {
   return {entries.positions.data() + begin, entries.values.data() + begin, last - first};
 }
 
-// The vector of the actor that an effect reads; kNoVector for none.
+// Returns the vector of the actor that an effect reads; kNoVector for none.
 VectorId SourceOf(const Effect& effect) {
   if (const auto* take = std::get_if<TakeEffect>(&effect)) return take->from;
   if (const auto* add = std::get_if<AddEffect>(&effect)) return add->from;

@@ -20,7 +20,7 @@
 
 namespace dtrain {
 
-// One struct for each kind of effect that waits in the queue.
+// There is one struct for each kind of effect that waits in the queue.
 struct StartStepEffect {};
 struct EndStepEffect {
   StepOutcome outcome;
@@ -74,14 +74,14 @@ class EffectTarget {
   virtual ~EffectTarget() = default;
   virtual void StartStep() = 0;
   virtual void EndStep(HostedActor& host, const StepOutcome& outcome) = 0;
-  // `slice`: the version of the vector that is sent with the message, if there is one.
+  // `slice` is the version of the vector that is sent with the message, if there is one.
   virtual void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) = 0;
   // Starts the all-reduce of selected entries.  `k`: the number of entries that was asked for.
   virtual void StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) = 0;
   // Starts the all-reduce of the gradient's range.
   virtual void StartDenseSum(Range range) = 0;
-  // The same for values that a cast has rounded to 16 bits.  Errors of rounding the sums are added
-  // to the residual.
+  // Does the same for values that a cast has rounded to 16 bits.  Errors of rounding the sums are
+  // added to the residual.
   virtual void StartRoundedSum(HostedActor& host, Range range) = 0;
   virtual void EndSum(const Reduced& reduced) = 0;
 };
@@ -93,7 +93,7 @@ class EffectQueue {
   EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads, EffectTarget& target,
               const Clock* clock = nullptr);
 
-  // `arrived`: the vector that kArrived stands for in this effect.
+  // `arrived` is the vector that kArrived stands for in this effect.
   void Push(HostedActor& host, Effect effect, const std::optional<VectorSlice>& arrived);
 
   // Carries out the next effect, or a slice of it.  Returns false if the queue is empty.
@@ -103,7 +103,8 @@ class EffectQueue {
   // False once an update has written a NaN or an infinity, or a vector to be compressed had one.
   bool finite() const { return finite_; }
   const CompressionReport& compression() const { return compression_; }
-  // Bytes of vectors written so far.  The simulator charges time for them, timelines show them.
+  // Returns the number of bytes of vectors written so far.  The simulator charges time for them,
+  // timelines show them.
   int64_t bytes_written() const { return bytes_written_; }
   // Slices of compressions so far, for timelines.
   int64_t selection_slices() const { return selection_slices_; }

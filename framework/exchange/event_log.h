@@ -16,8 +16,9 @@ enum class EventKind : uint8_t { kBegin = 1, kEnd, kMessage, kTimer, kQuiet, kTi
 struct Event {
   EventKind kind = EventKind::kBegin;
   ActorId actor = 0;
-  // kMessage: the sender.  kTimer: the timer's number.  kEnd: the step's compute time, ns.  kQuiet:
-  // the samples applied.  kTime: the time of the event before, ns, if the actor asked for it.
+  // Its meaning depends on the kind.  kMessage: the sender.  kTimer: the timer's number.  kEnd: the
+  // step's compute time, ns.  kQuiet: the samples applied.  kTime: the time of the event before,
+  // ns, if the actor asked for it.
   int64_t value = 0;
   bool last = false;  // kQuiet: true at the end of the run
   friend bool operator==(const Event&, const Event&) = default;
@@ -30,8 +31,8 @@ class EventLog {
   void Add(const Event& event);
   const std::string& bytes() const { return bytes_; }
 
-  // The version of this format.  In version 1 the value of kQuiet was 2 * samples, plus 1 at the
-  // end of the run.  Version 3 added kTime.
+  // This is the version of this format.  In version 1 the value of kQuiet was 2 * samples, plus 1
+  // at the end of the run.  Version 3 added kTime.
   static constexpr int kVersion = 3;
 
   // Returns the events of `bytes`, written by this or an older version.  Throws RunFileError,

@@ -64,18 +64,19 @@ class Exchange {
   virtual void AtBoundary(const std::function<void(Transport&)>& work) = 0;
   // Brings the model's weights to every rank and, if `with_solver`, the solver's vectors to rank 0.
   virtual void Collect(bool with_solver) = 0;
-  // The results of Collect, valid until Leave.  weights() are in the memory that steps use, which
-  // may be a device's.  HostWeights() are in host memory; the first call copies them there if
-  // necessary.  solver_state() is always in host memory.
+  // These return the results of Collect, valid until Leave.  weights() are in the memory that steps
+  // use, which may be a device's.  HostWeights() are in host memory; the first call copies them
+  // there if necessary.  solver_state() is always in host memory.
   virtual Blob weights() = 0;
   virtual const float* HostWeights() = 0;
   virtual std::span<float* const> solver_state() = 0;
-  // Solver steps that the weights have had.  Valid on rank 0 after Collect with the solver.
+  // Returns the number of solver steps that the weights have had.  Valid on rank 0 after Collect
+  // with the solver.
   virtual int64_t updates() = 0;
-  // Spread of the replicas about their mean (ModelAtBoundary::spread), on rank 0.
+  // Returns the spread of the replicas about their mean (ModelAtBoundary::spread), on rank 0.
   virtual double spread() = 0;
-  // The state that only this rank has (ExchangeSpec::Start::ranks).  `holds` describes the part of
-  // it that is meant for other actors of this run (Actor::Holds).
+  // Holds the state that only this rank has (ExchangeSpec::Start::ranks).  `holds` describes the
+  // part of it that is meant for other actors of this run (Actor::Holds).
   struct Own {
     StateRecord state;
     std::string holds;
@@ -83,12 +84,12 @@ class Exchange {
   virtual Own SaveOwn() = 0;
   // Sets the buckets that a synchronous strategy reduces gradients in from now on.
   virtual void SetBuckets(const std::vector<Range>& buckets) = 0;
-  // Times of the all-reduces since the start, or since Clear.  Empty unless
+  // Returns the times of the all-reduces since the start, or since Clear.  Empty unless
   // ExchangeSpec::watch_sums or ExchangeSpec::timeline is set.
   virtual AllReduceTimes& all_reduce_times() = 0;
   virtual void Leave() = 0;
 
-  // Progress of all workers.  Valid on rank 0 of an asynchronous run.
+  // Returns the progress of all workers.  Valid on rank 0 of an asynchronous run.
   virtual Quiescence::Progress progress() const = 0;
   virtual ExchangeStats stats() const = 0;
   virtual const EventLog& record() const = 0;

@@ -40,7 +40,7 @@ struct ExchangeSpec {
   std::string collective = "ordered";
   int64_t chunk_bytes = 0;  // 0: the collective's own rule
   bool overlap_buckets = false;
-  // Node of each rank for collectives whose schedule depends on it; empty for the others.
+  // Holds the node of each rank for collectives whose schedule depends on it; empty for the others.
   std::vector<int> plan_nodes;
 
   std::vector<int> rank_nodes;  // node of each rank; empty if unknown
@@ -50,19 +50,19 @@ struct ExchangeSpec {
   bool record = false;      // records the order of events
   bool timeline = false;    // records what each rank does at what time
   bool watch_sums = false;  // records the times of all-reduces (all_reduce_times.h)
-  // Statistics of one worker's gradients; outlives the exchange.  Null if not requested.
+  // Collects statistics of one worker's gradients; outlives the exchange.  Null if not requested.
   GradientStatistics* statistics = nullptr;
 
-  // The state that the run begins with; samples_applied > 0 after a resume.  Pointers and spans are
-  // read only while the ranks are constructed.
+  // Holds the state that the run begins with; samples_applied > 0 after a resume.  Pointers and
+  // spans are read only while the ranks are constructed.
   struct Start {
     int64_t samples_applied = 0;
     int64_t updates = 0;             // solver steps that the weights have had
     std::span<const float> weights;  // the whole model, owned by the caller; empty in a ghost run
-    // Solver vectors by name.  An absent one is zero; null: all are zero.
+    // Holds the solver vectors by name.  An absent one is zero; null: all are zero.
     const std::map<std::string, std::vector<float>>* solver = nullptr;
-    // State of single ranks (RankParts::Save).  A rank that is not in the map begins with a fresh
-    // state; null: all ranks do.
+    // Holds the state of single ranks (RankParts::Save).  A rank that is not in the map begins with
+    // a fresh state; null: all ranks do.
     const std::map<Rank, StateRecord>* ranks = nullptr;
     const KeptVectors* kept = nullptr;  // initial residual and velocity of worker 0
     // The simulation that is resumed was already over at this point, so nothing is left to run.

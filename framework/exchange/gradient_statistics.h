@@ -25,7 +25,7 @@
 
 namespace dtrain {
 
-// Histogram of values by magnitude.  The bins are powers of two.
+// Holds a histogram of values by magnitude.  The bins are powers of two.
 struct MagnitudeHistogram {
   static constexpr int kBins = 256;
   static constexpr int kExponentBias = 127;
@@ -39,7 +39,7 @@ struct MagnitudeHistogram {
   void Add(const float* values, int64_t n);
 };
 
-// The entries that a compressor selected from a unit.
+// Describes the entries that a compressor selected from a unit.
 struct GradientSelection {
   MagnitudeHistogram from;  // of u
   double density = 1;       // requested density
@@ -86,7 +86,7 @@ class GradientStatistics {
   // Adds gradients that are sent uncompressed.  The ranges of a step ascend without gaps; `last` is
   // true for the last one.
   void SentWhole(Range range, const float* gradient, bool last);
-  // For each unit that entries are selected from: BeginUnit before anything is taken from `from`,
+  // For each unit to select from, call BeginUnit before anything is taken from `from`,
   void BeginUnit(Range unit, const float* gradient, const float* from);
   // then Kept for each slice, with the n values after `taken` of them were taken (set to zero),
   void Kept(const float* kept, int64_t n, int64_t taken);

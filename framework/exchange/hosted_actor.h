@@ -52,7 +52,7 @@ struct HostedActor {
   // Sets the frozen parameters to those of the model that the run begins with.  The rank's saved
   // state may have older ones.
   void TakeFrozen(const ArenaLayout& layout, const VectorSlice& model) {
-    if (!model.blob) return;  // a ghost run has no values
+    if (!model.blob) return;  // a ghost run simulates sizes only
     for (size_t v = 0; v < vectors.specs().size(); ++v) {
       const VectorSpec& spec = vectors.specs()[v];
       if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;

@@ -56,7 +56,8 @@ class Mailbox {
     return envelope;
   }
 
-  // Messages between actors so far.  A message within the rank counts as sent and as received.
+  // Return the numbers of messages between actors so far.  A message within the rank counts as sent
+  // and as received.
   int64_t sent() const { return sent_; }
   int64_t received() const { return received_; }
   // True while a message is being sent or received, or waits here to be read.

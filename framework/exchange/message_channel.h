@@ -20,7 +20,8 @@ namespace dtrain {
 
 constexpr int64_t kDense = -1;
 
-// A version of a vector, or a part of one.  Without a blob it is a size only (ghost runs).
+// Describes a version of a vector, or a part of one.  Without a blob it is a size only (ghost
+// runs).
 //
 // A dense slice has the range's elements, beginning at `offset` of the blob.  A sparse slice has
 // all elements that are not zero, and perhaps some that are: `entries` positions in the arena
@@ -32,8 +33,8 @@ struct VectorSlice {
   Range range;         // part of the arena that the slice covers
   int64_t entries = kDense;
   int64_t stride = 0;
-  // The number format in which the values of a dense slice are sent.  In memory they are floats;
-  // those sent in 16 bits are rounded already, so the conversion loses nothing.
+  // The values of a dense slice are sent in this number format.  In memory they are floats; those
+  // sent in 16 bits are rounded already, so the conversion loses nothing.
   Wire wire = Wire::kFp32;
 
   bool sparse() const { return entries != kDense; }

@@ -122,8 +122,8 @@ void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
   spread_ = length > 0 ? std::sqrt(std::max(0.0, squares - length) / length) : 0;
 }
 
-// On rank 0: mean += share * the owner's vector.  Returns the sum of squares of that vector if
-// share > 0, else and on other ranks 0.
+// Adds share * the owner's vector to `mean`, on rank 0.  Returns the sum of squares of that vector
+// if share > 0, else and on other ranks 0.
 double ModelAtBoundary::AddFrom(Transport& transport, Rank owner, const float* mine, double share,
                                 float* mean, bool model) {
   const auto count = static_cast<size_t>(spec_.size());

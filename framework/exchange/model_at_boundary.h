@@ -27,8 +27,8 @@ class ModelAtBoundary {
   const Blob& weights() const { return weights_; }
   const float* HostWeights();
   std::span<float* const> solver_state() const { return solver_; }
-  // Solver steps that the weights have had.  Valid on rank 0 after Collect with the solver; at a
-  // boundary the number is the same for all shards.
+  // Returns the number of solver steps that the weights have had.  Valid on rank 0 after Collect
+  // with the solver; at a boundary the number is the same for all shards.
   int64_t updates() const { return updates_; }
   // Spread of the replicas, on rank 0: the root of their mean square distance from their mean,
   // divided by the norm of the mean.  0 without replicas.

@@ -27,7 +27,7 @@
 
 namespace dtrain {
 
-// State of the run at a boundary, the same on every rank.
+// Holds the state of the run at a boundary, which is the same on every rank.
 struct BoundaryState {
   int64_t samples_applied = 0;
   bool stop = false;   // some rank was asked to stop
@@ -50,7 +50,8 @@ class Quiescence {
   const BoundaryState& state() const { return state_; }
   void Leave();
 
-  // Progress of all workers so far.  The leader reports it to rank 0 after each global batch, and at a boundary.
+  // Holds the progress of all workers so far.  The leader reports it to rank 0 after each global batch, and at a
+  // boundary.
   struct Progress {
     int64_t samples_applied = 0;
     int64_t samples = 0;
@@ -61,7 +62,7 @@ class Quiescence {
   void VisitProgress(StateVisitor& visitor);
 
  private:
-  // The state of the leader.
+  // Holds the state of the leader.
   struct Leader {
     int64_t next = 0;     // next boundary, in samples
     int64_t started = 0;  // samples of the steps started

@@ -12,11 +12,11 @@
 
 namespace dtrain {
 
-// The dependencies of a rank that differ between hosts.
+// Holds the dependencies of a rank that differ between hosts.
 struct RankDependencies {
   const Clock* clock = nullptr;
   EventTimes* event_times = nullptr;  // DriverDependencies
-  // Memory for the rank's vectors.  Outlives the rank; null in a ghost run.
+  // Supplies memory for the rank's vectors.  Outlives the rank; null in a ghost run.
   BlobPools* pools = nullptr;
   std::unique_ptr<NodeWindow> window = nullptr;        // used by the channel; may be null
   std::unique_ptr<MessageChannel> channel;             // null with one rank
@@ -32,7 +32,7 @@ struct RankParts {
   // `spec` outlives it.
   RankParts(const ExchangeSpec& spec, Rank rank, RankDependencies given);
 
-  // The memory that the backward pass writes the gradient into.
+  // Returns the memory that the backward pass writes the gradient into.
   Arena gradients();
   // Returns the state that only this rank has, for checkpoints.  Call it at a boundary.
   StateRecord Save();

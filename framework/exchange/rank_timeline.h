@@ -47,7 +47,7 @@ class RankTimeline {
   void Read(Nanos at, Rank from, int64_t bytes) {
     exchange_.Instant(read_, at, {peer_, from}, {exchange_bytes_, bytes});
   }
-  // `bucket`: index of the bucket in the execution plan.
+  // `bucket` is the index of the bucket in the execution plan.
   void Summed(Nanos begin, Nanos end, int64_t bucket) {
     buckets_.Span(sum_, begin, end, {bucket_, bucket});
   }

@@ -19,12 +19,12 @@
 
 namespace dtrain {
 
-// The result of an all-reduce.
+// Holds the result of an all-reduce.
 struct Reduced {
   Range range;
   int64_t selection = -1;  // ticket of a sparse sum; -1 for a dense one
-  // The sum of selected entries, valid until Reducer::Release.  Positions are relative to the
-  // range's begin.  Null: the sum is dense and has replaced the gradient.
+  // Points to the sum of selected entries, valid until Reducer::Release.  Positions are relative to
+  // the range's begin.  Null: the sum is dense and has replaced the gradient.
   const SparseCollective::Sum* sum = nullptr;
 };
 
@@ -48,11 +48,11 @@ class Reducer {
   // Starts the all-reduce of a range.  `gradients`: the whole arena and its tail; null in a ghost
   // run.
   void Start(Range range, float* gradients);
-  // The same for the entries that were selected from the range.  `k`: the number of entries that
-  // was asked for.  `unit`: index of the range in the step, the same in every step.
+  // Does the same for the entries that were selected from the range.  `k`: the number of entries
+  // that was asked for.  `unit`: index of the range in the step, the same in every step.
   void StartSelected(Range range, int unit, VectorSlice selected, int64_t k, float* gradients);
-  // The same for values that are rounded to 16 bits (Collective::StartRounded).  `rounding` has the
-  // rounding errors of the range.
+  // Does the same for values that are rounded to 16 bits (Collective::StartRounded).  `rounding`
+  // has the rounding errors of the range.
   void StartRounded(Range range, const Rounding& rounding, float* gradients);
   // Advances the running all-reduces a little.  Returns true if anything moved.
   bool Progress();
@@ -75,7 +75,7 @@ class Reducer {
     int64_t tail = kNone;       // ticket of the tail, if it is all-reduced separately
     int64_t selection = kNone;  // ticket of the sparse collective
   };
-  // The entries that this rank selected, kept until Release.
+  // Holds the entries that this rank selected, kept until Release.
   struct Selected {
     VectorSlice slice;
     SparseCollective::Sum alone;  // the sum in a run with one worker

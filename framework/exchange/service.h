@@ -20,8 +20,8 @@
 
 namespace dtrain {
 
-// Numbers of the kinds as they are sent.  The kinds of messages between actors are numbered
-// separately.
+// Lists the numbers of the kinds as they are sent.  The kinds of messages between actors are
+// numbered separately.
 enum ServiceKind : int {
   kStartedMessage = 101,
   kHoldMessage,
@@ -42,7 +42,8 @@ namespace control {
 
 // --- quiescence.h describes when they are sent
 
-// Outcome of the worker's last step, if it was not reported to the leader yet; else zeros.
+// Holds the outcome of the worker's last step, if it was not reported to the leader yet; else
+// zeros.
 struct EndedStep {
   int64_t samples = 0;
   double loss_sum = 0;
@@ -102,8 +103,8 @@ struct ReportToRoot {
 
 // --- death of a worker's rank, in the simulator
 
-// The rank's last message, sent to the leader of quiescence and to the actor of the worker's node.
-// The latter counts as a message between actors, since that actor may react to it.
+// This is the rank's last message, sent to the leader of quiescence and to the actor of the
+// worker's node.  The latter counts as a message between actors, since that actor may react to it.
 struct Gone {
   static constexpr int kKind = kGoneMessage;
   int64_t worker = 0;
@@ -129,7 +130,7 @@ struct Answer {
 
 // --- summed_messages.h
 
-// One worker's values, sent to worker 0, which sends SumOfAll to all workers.
+// Holds one worker's values, sent to worker 0, which sends SumOfAll to all workers.
 struct PartOfSum {
   static constexpr int kKind = kPartOfSumMessage;
   std::vector<double> values;

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// Kind and number format of the vector that is sent with a message.
+// Form is the kind and number format of the vector that is sent with a message.
 enum class Form : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
 
 Form FormOf(const std::optional<VectorSlice>& slice) {

@@ -1,4 +1,4 @@
-// Gradient clipping at the worker, applied to its own gradient.
+// Clips the gradient of a worker at the worker itself.
 #pragma once
 
 #include <span>

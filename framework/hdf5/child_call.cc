@@ -23,7 +23,7 @@
 namespace dtrain {
 namespace {
 
-// The child's last message: kDone, or kFailed, the message, a zero, the hint.
+// The child's last message is kDone, or kFailed, the message, a zero, the hint.
 constexpr char kDone = 'd', kFailed = 'f';
 constexpr size_t kMessageMax = 1 << 16;
 constexpr int64_t kLookForStopMs = 100;

@@ -18,7 +18,7 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, int64_t>, "Hdf5Handle holds a hid_t");
 
-// 4 MB: larger than HDF5's chunk cache, so written directly.
+// A chunk of 4 MB is larger than HDF5's chunk cache, so it is written directly.
 constexpr int64_t kChunkElements = 1 << 20;
 constexpr hsize_t kTextBytesMax = 256 << 20;
 
@@ -28,7 +28,7 @@ hid_t RefuseExternalLink(const char*, hid_t, const void* value, size_t bytes, hi
   const char *file = "?", *object = nullptr;
   H5Lunpack_elink_val(value, bytes, &flags, &file, &object);
   H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_LINK, H5E_CANTOPENOBJ,
-           "it is a link into another file, '%s', and no other file is opened", file);
+           "it is a link into another file, '%s'; dtrain reads only this file", file);
   return -1;
 }
 
@@ -282,7 +282,7 @@ Hdf5Handle Hdf5Reader::OpenData(const std::string& name) const {
   const std::string elsewhere = OtherPlaceOf(how);
   if (elsewhere.empty()) return data;
   throw CheckpointError(
-      fmt::format("cannot read {}: {}: {}, and no other file is opened", path_.string(), name,
+      fmt::format("cannot read {}: {}: {}; dtrain reads only this file", path_.string(), name,
                   elsewhere),
       "write the values themselves into the file; in h5py: new['name'] = old['name'][...]");
 }

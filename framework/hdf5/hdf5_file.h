@@ -99,12 +99,13 @@ class Hdf5Reader {
   std::string TextAttribute(const std::string& group, const std::string& name) const;
 
   const std::filesystem::path& path() const { return path_; }
-  // The file's size in bytes.  dtrain's own files are not compressed, so they cannot hold more numbers than fit in it.
+  // Returns the file's size in bytes.  dtrain's own files are not compressed, so they cannot hold more numbers than fit
+  // in it.
   int64_t file_bytes() const { return file_bytes_; }
 
  private:
   Hdf5Handle OpenData(const std::string& name) const;
-  // `type`: HDF5's type of the values in memory.
+  // `type` is HDF5's type of the values in memory.
   void ReadValues(const std::string& name, int64_t type, size_t count, void* values) const;
   void ReadRows(const std::string& name, int64_t begin, int64_t type, size_t count,
                 void* values) const;

@@ -46,16 +46,16 @@ struct ProgramEvents {
 int RunPrograms(const std::vector<ProgramCommand>& commands, int at_once,
                 const ProgramEvents& events);
 
-// Options of an mpirun; mpirun.cc adds the flags that every run needs.
+// Holds the options of an mpirun; mpirun.cc adds the flags that every run needs.
 struct MpirunOptions {
   int ranks = 1;
   std::string executable;  // empty: this program
   std::vector<std::string> arguments;
   std::vector<HostSlots> hosts;         // empty: this machine, with any number of ranks
   std::filesystem::path status_folder;  // Open MPI's session is in it, too
-  // Folder of the ranks' shared memory; empty: Open MPI's default.
+  // The ranks' shared memory is in this folder; empty: Open MPI's default.
   std::filesystem::path shared_memory;
-  // As in ProgramCommand; with `err`, its reader shows rank 0's status line.
+  // They are as in ProgramCommand; with `err`, its reader shows rank 0's status line.
   int out = -1, err = -1;
 };
 

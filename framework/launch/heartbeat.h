@@ -22,11 +22,11 @@
 
 namespace dtrain {
 
-// The address at which rank 0 listens.
+// Holds the address at which rank 0 listens.
 struct HeartbeatPlace {
   std::vector<uint32_t> addresses;  // addresses of all its interfaces, in network order
   uint16_t port = 0;
-  // Random number of this run; datagrams of other runs or programs do not have it.
+  // The token is a random number of this run; datagrams of other runs or programs do not have it.
   uint64_t token = 0;
   DTRAIN_FIELDS(addresses, port, token)
 };

@@ -51,7 +51,7 @@ bool IsHere(const std::string& host) {
          this_host.starts_with(host + ".") || host.starts_with(this_host + ".");
 }
 
-// Returns the first program of Open MPI's list, such as "ssh : rsh".
+// Returns the first entry of Open MPI's parameter plm_rsh_agent ("ssh : rsh"), or kDefaultAgent if it is not set.
 std::string Agent() {
   const char* const list = std::getenv(kAgentVariable);
   const std::string agent = list == nullptr ? "" : std::string(list, std::strcspn(list, ":"));

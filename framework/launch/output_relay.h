@@ -35,7 +35,7 @@ class OutputRelay {
   ~OutputRelay();
   OutputRelay(const OutputRelay&) = delete;
 
-  // The descriptors that the programs write to.  -1: this process's stdout, which is no terminal then.
+  // Return the descriptors that the programs write to.  -1: this process's stdout, which is no terminal then.
   int out() const { return out_.write; }
   int err() const { return err_.write; }
   // Starts the thread.  Call it once the programs have these descriptors, or have failed to start.

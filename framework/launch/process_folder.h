@@ -1,4 +1,4 @@
-// Folders that are removed with their process: for temporary files, and in shared memory.
+// Makes folders that are removed with their process: for temporary files, and in shared memory.
 //
 // Such a folder has a name of mkdtemp, dtrain-PID-XXXXXX, mode 0700, and contains a marker that identifies its process
 // (core/process_identity.h).  A later start removes the folder of a killed process by that marker alone.  It keeps a
@@ -11,10 +11,10 @@
 
 namespace dtrain {
 
-// The file system of the shared memory of ranks on one machine, Open MPI's and ours.
+// The shared memory of ranks on one machine, Open MPI's and ours, is in this file system.
 inline constexpr char kSharedMemory[] = "/dev/shm";
 
-// The name of the marker file.
+// The marker file has this name.
 inline constexpr char kProcessMarker[] = ".dtrain-process";
 
 class ProcessFolder {

@@ -41,7 +41,7 @@ std::optional<int> ExitStatusOfZombie(pid_t pid);
 // them.
 std::vector<RankProcess> RankProcesses(pid_t mpirun);
 
-// The time for which a rank may be stopped if `stall_seconds` is 0.
+// A rank may be stopped for this time if `stall_seconds` is 0.
 constexpr double kStoppedSeconds = 60;
 
 // Finds ranks that have been stopped for too long.  Counts consecutive looks, not seconds, so that the time in which

@@ -22,7 +22,7 @@ constexpr std::string_view kNameCharacters = "._-";
 
 int CeilDivide(int a, int b) { return (a + b - 1) / b; }
 
-// "4 workers", "4 workers and 1 server"
+// Returns a text like "4 workers" or "4 workers and 1 server".
 std::string Ranks(const SlurmJob& job) {
   const std::string workers = Counted(job.workers, "worker");
   return job.servers == 0 ? workers : workers + " and " + Counted(job.servers, "server");
@@ -54,7 +54,7 @@ std::optional<int64_t> SecondsOf(const std::string& time) {
   return (number(1) * 60 + number(2)) * 60 + number(3);
 }
 
-// An option of sbatch that some sites require.
+// Describes an option of sbatch that some sites require.
 struct SiteOption {
   const char* name;
   const std::string& value;  // "": not given

@@ -12,24 +12,24 @@ namespace dtrain {
 struct SlurmJob {
   std::string name;                // name of the job, its log and its run folder
   std::string program = "dtrain";  // path, or a name in PATH
-  // Arguments of `dtrain train`, without --workers, --output, --resume.
+  // Holds the arguments of `dtrain train`, without --workers, --output, --resume.
   std::vector<std::string> train;
   int workers = 1;
   int servers = 0;             // servers with ranks of their own; 0 if they are colocated
   int per_node = 1;            // ranks on a node
   int nodes = 0;               // 0: follows from per_node; else per_node follows from it
   bool servers_apart = false;  // no server shares a node with a worker
-  // CPUs of a rank; 0: whole nodes, whose CPUs are divided by per_node
+  // A rank gets this many CPUs; 0: whole nodes, whose CPUs are divided by per_node
   int threads = 0;
   std::string launcher = "srun";  // "srun", "yhrun" (Tianhe), "mpirun"
   std::string time = "01:00:00";  // time limit in Slurm's format
-  // Options that some sites require; "": the cluster's defaults.
+  // Some sites require these options; "": the cluster's defaults.
   std::string partition;
   std::string account;
   std::string qos;
   std::string memory;  // of a node: "64G"
   std::string gres;    // of a node: "gpu:4"
-  // Environment modules that the job loads first, in this order: "openmpi/4.1".
+  // Lists the environment modules that the job loads first, in this order: "openmpi/4.1".
   std::vector<std::string> modules;
 };
 

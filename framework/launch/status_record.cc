@@ -17,8 +17,8 @@
 namespace dtrain {
 namespace fs = std::filesystem;
 
-// The file's content.  Single values are atomic and may change at any time; texts are written before the flag that
-// publishes them.
+// Mapped is the file's content.  Single values are atomic and may change at any time; texts are written before the flag
+// that publishes them.
 struct StatusRecord::Mapped {
   std::atomic<int32_t> valid;  // kMagic once rank, pid and host are written
   int32_t rank;

@@ -22,13 +22,13 @@ enum class Doing : int32_t {
   kCheckpointing,
   kFinishing,  // summary, record, timeline
   kEnded,      // the record has the exit code
-  // The model, before the plan; declared last, since records contain the numbers of the others.
+  // The rank measures the model, before the plan; it is declared last, since records contain the numbers of the others.
   kMeasuring,
 };
 
 std::string_view NameOf(Doing doing);  // "starting", "loading data", "training", ...
 
-// A rank's status as it is read.
+// Holds a rank's status as it is read.
 struct RankStatus {
   int rank = 0;
   std::string host;
@@ -41,10 +41,10 @@ struct RankStatus {
   bool says = true;              // false: there is no record, only the process is known
 };
 
-// The environment variable in which the supervisor gives the folder's path to its ranks.
+// This is the environment variable in which the supervisor gives the folder's path to its ranks.
 inline constexpr char kStatusFolderVariable[] = "DTRAIN_STATUS_FOLDER";
 
-// A rank's own record.  Install StopSignals first: from the record on, the supervisor sends stop signals.
+// Writes a rank's own record.  Install StopSignals first: from the record on, the supervisor sends stop signals.
 class StatusRecord {
  public:
   // Writes nothing if `folder` is empty or cannot be written (a rank on another host).

@@ -160,14 +160,15 @@ Verdict Decide(const JobEnd& end, const std::string& resume) {
 constexpr Nanos kReadyWait = FromSeconds(10);
 constexpr Nanos kStartWait = FromSeconds(2);
 
-// Seconds that the supervisor waits longer than the ranks' own watch, which also ends the run and knows which rank
+// The supervisor waits so many seconds longer than the ranks' own watch, which also ends the run and knows which rank
 // waits for which.
 constexpr double kAfterTheRanks = 3;
 // Seconds, for BlockedSignals::Wait.
 constexpr double kPollSeconds = 0.1, kStartPollSeconds = 0.005;
 constexpr Nanos kStartWatch = FromSeconds(10);  // maximum
 constexpr int kPollsALook = 5;                  // polls between two looks at the processes
-// The time that mpirun may go on, in looks, so that a time in which this process itself was stopped does not count.
+// This is the time that mpirun may go on, in looks, so that a time in which this process itself was stopped does not
+// count.
 constexpr int kLooksWithoutRanks = 20;  // no rank of it is alive: 10 s
 // All ranks have written their exit code, or one is lost: 5 s.
 constexpr int kLooksBehindTheEnd = 10;
@@ -183,7 +184,7 @@ fs::path TemporaryFolder() {
                      "set TMPDIR to a folder that can be written");
 }
 
-// Returns null if the folder cannot be made; Open MPI then uses its default.
+// Creates a folder for Open MPI's shared-memory files.  Returns null if it cannot; Open MPI then chooses the folder.
 std::unique_ptr<ProcessFolder> FolderInSharedMemory() {
   try {
     return std::make_unique<ProcessFolder>(kSharedMemory);

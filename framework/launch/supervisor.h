@@ -31,7 +31,8 @@ struct SupervisorOptions {
   // A rank that is stopped for so long counts as lost; 0: a minute.
   double stall_seconds = 0;
   std::string executable;  // empty: this program
-  // Filled with ranks one after the other; the caller has checked them (CheckHosts).  Empty: this machine alone.
+  // They are filled with ranks one after the other; the caller has checked them (CheckHosts).  Empty: this machine
+  // alone.
   std::vector<HostSlots> hosts;
   // Returns the newest checkpoint's name, "" if there is none yet.
   std::function<std::string()> newest_checkpoint = {};
@@ -42,11 +43,11 @@ struct SupervisorOptions {
 // mpirun cannot be started.
 int Supervise(const SupervisorOptions& options);
 
-// The end of a job, as the supervisor saw it.
+// Describes the end of a job, as the supervisor saw it.
 struct JobEnd {
   int exit_status = 0;            // mpirun's, as a shell reports it (128+n if signal n killed it)
   std::vector<RankStatus> ranks;  // the last records
-  // The first rank whose process vanished without writing its exit code.
+  // Names the first rank whose process vanished without writing its exit code.
   std::optional<int> first_lost;
   int stop_signal = 0;         // INT or TERM that the supervisor received
   bool killed = false;         // killed by a second signal
@@ -55,12 +56,12 @@ struct JobEnd {
   // mpirun did not end after its ranks had ended or were lost, and was killed
   bool mpirun_hung = false;
   bool all_said = false;  // every rank's record has its exit code
-  // Exit status of first_lost as a shell reports it, if mpirun had not yet waited for it.
+  // Holds the exit status of first_lost as a shell reports it, if mpirun had not yet waited for it.
   std::optional<int> lost_status;
   bool never_began = false;  // the stop came before any rank had begun, and all were killed
 };
 
-// The line that reports the end to the user, and the exit code.
+// Holds the line that reports the end to the user, and the exit code.
 struct Verdict {
   int exit_code = 0;
   std::string line;        // empty if the run succeeded

@@ -17,7 +17,7 @@
 namespace dtrain {
 namespace {
 
-// The rank that failed, and its error.
+// Describes the rank that failed, and its error.
 struct Failure {
   int rank = 0;
   ExitCode code = ExitCode::kInternal;

@@ -28,7 +28,7 @@ struct Block {
   std::vector<Tree> layers;     // empty if they were refused
 };
 
-// The context into which layers are copied.
+// Describes the context into which layers are copied.
 struct Scope {
   const Block* block = nullptr;  // null: the model's own list
   size_t usable = 0;             // blocks [0, usable) may be used here
@@ -455,7 +455,7 @@ class Expander {
   }
 
   Diagnostics& diagnostics_;
-  std::vector<Block> blocks_;  // in the file's order
+  std::vector<Block> blocks_;  // in the model file's order
   bool blocks_known_ = true;   // false if `blocks` was refused as a whole
   bool too_many_ = false;      // layers
   int nameless_ = 0;           // uses without a name

@@ -1,5 +1,5 @@
-// The base class of losses that are a mean over the elements of a sample (mean_squared_error, binary_cross_entropy):
-// inputs and shapes.
+// Defines the base class of losses that are a mean over the elements of a sample (mean_squared_error,
+// binary_cross_entropy): inputs and shapes.
 //
 //   x [N, ...] scores;  target;  loss [N]
 //   loss[n] = mean over the D elements i of sample n of  term(x[n,i], target[n,i])

@@ -1,4 +1,5 @@
-// The reference of element losses (nn/element_loss.h) in plain loops, for the cases of losses.
+// Implements the reference of element losses (nn/element_loss.h) in plain loops, for the cases of
+// losses.
 #pragma once
 
 #include "framework/nn/layer_case.h"

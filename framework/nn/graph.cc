@@ -111,8 +111,8 @@ constexpr char kNoMemory[] = "no machine has memory for that";
 
 }  // namespace
 
-// The state while layers are read.  A layer with an error is broken: it has no value, and neither has any layer that
-// takes its output; of such a layer only errors of its own keys are reported.
+// Holds the state while layers are read.  A layer with an error is broken: it has no value, and neither has any layer
+// that takes its output; of such a layer only errors of its own keys are reported.
 struct Graph::Reading {
   int previous = 0;                             // value that a layer without `input` takes
   std::unordered_map<std::string, int> values;  // by name

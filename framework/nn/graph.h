@@ -52,7 +52,7 @@ struct GraphLayer {
   int first_state = 0;   // index of its first entry in Graph::state()
   Cost cost;             // per sample
   double lr_factor = 1;  // of its parameters (ArenaEntry)
-  bool frozen = false;   // Graph::Freeze
+  bool frozen = false;   // by Graph::Freeze: parameters and state keep their values
 
   // True if it takes part in sums over the workers (Layer); a frozen layer does not.
   bool syncs_workers() const { return !frozen && layer->syncs_workers(); }
@@ -82,7 +82,7 @@ class Graph {
   const std::vector<GraphValue>& values() const { return values_; }
   const std::vector<GraphLayer>& layers() const { return layers_; }
 
-  // Weights, gradients and solver vectors (core/layout.h): backward order.
+  // Weights, gradients and solver vectors have this layout (core/layout.h), in backward order.
   const ArenaLayout& weights() const { return weights_; }
   const ArenaLayout& state() const { return state_; }
 

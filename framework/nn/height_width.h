@@ -21,7 +21,7 @@ struct HeightWidth {
   friend bool operator==(const HeightWidth&, const HeightWidth&) = default;
 };
 
-// A config key of this form.  `least` and `most` bound both numbers.
+// Describes a config key of this form.  `least` and `most` bound both numbers.
 struct HeightWidthKey {
   std::string key;
   HeightWidth default_value;

@@ -1,5 +1,5 @@
-// Initial values of parameters.  Element i is a pure function of (seed, layer, parameter, i), so the same model starts
-// alike on any number of workers.
+// Computes the initial values of parameters.  Element i is a pure function of (seed, layer, parameter, i), so the same
+// model starts alike on any number of workers.
 //
 //   constant   value
 //   gaussian   normal, mean 0, deviation `value`

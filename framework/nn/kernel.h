@@ -71,7 +71,7 @@ class WorkerSums {
 
 enum class Mode { kTrain, kEvaluate };
 
-// The net's request for a kernel.
+// Holds the net's request for a kernel.
 struct KernelRequest {
   const Layer* layer = nullptr;
   uint64_t layer_index = 0;   // index in the graph: keys the layer's random numbers
@@ -84,7 +84,7 @@ struct KernelRequest {
   Device device;
 };
 
-// An implementation's answer to a request.
+// Holds an implementation's answer to a request.
 struct KernelOffer {
   std::vector<Format> inputs;   // the formats it needs; the net reorders inputs that differ
   std::vector<Format> outputs;  // the formats it produces
@@ -152,8 +152,8 @@ KernelOffer AllPlain(const KernelRequest& request);
 std::optional<KernelOffer> OfferElementwise(const KernelRequest& request);
 std::optional<KernelOffer> OfferPlain(const KernelRequest& request);
 
-// Kernels that a program inserts between those of the layers where it needs them.  It finds them by name and kind of
-// device.  Every device that runs programs has all of them.
+// Holds the kernels that a program inserts between those of the layers where it needs them.  It finds them by name and
+// kind of device.  Every device that runs programs has all of them.
 //
 //   reorder  outputs[0] = inputs[0] in the format of outputs[0]; Backward: input_gradients[0] =
 //            output_gradients[0], likewise

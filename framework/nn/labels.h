@@ -11,7 +11,7 @@ namespace dtrain {
 // True if the shape `label` is `scores` without its last axis, that of the classes: [N, ...] and [N, ..., classes].
 bool IsLabelOf(const Shape& label, const Shape& scores);
 
-// Thrown if the labels have more classes than there are scores (entries of the last axis).
+// TooFewScores is thrown if the labels have more classes than there are scores (entries of the last axis).
 class TooFewScores : public ShapeError {
  public:
   TooFewScores(int64_t of_classes, const Shape& scores);

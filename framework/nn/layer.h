@@ -24,7 +24,7 @@ namespace dtrain {
 inline constexpr int64_t kLargestExtent = 2'147'483'647;
 inline constexpr int64_t kLargestWindow = 32'767;
 
-// The initial values of a parameter (initializer.h).  The layer states fan_in and fan_out.
+// Describes the initial values of a parameter (initializer.h).  The layer states fan_in and fan_out.
 struct InitSpec {
   std::string name = "constant";  // constant, gaussian, xavier, kaiming
   float value = 0;                // constant: the value; gaussian: the standard deviation
@@ -40,7 +40,8 @@ struct ParamSpec {
   bool weight_decay = true;
 };
 
-// State of a worker that is no parameter (batch-norm statistics).  For frozen layers with state see kernel.h.
+// Describes a state of a worker that is no parameter (batch-norm statistics).  For frozen layers with state see
+// kernel.h.
 struct StateSpec {
   std::string name;
   Shape shape;
@@ -59,14 +60,14 @@ enum class LayerRole {
   kMetric,
 };
 
-// The meaning of a loss's scores, input 0.
+// ScoreMeaning is the meaning of a loss's scores, input 0.
 enum class ScoreMeaning {
   kClasses,    // one class of many: softmax gives its probability
   kQuestions,  // separate yes/no answers: sigmoid gives the probability of yes
   kNumbers,    // the predicted numbers themselves
 };
 
-// The kind of an input.
+// Lists the kinds of inputs.
 enum class InputKind {
   kNumbers,  // fp32
   kClasses,  // int32: classes, or tokens
@@ -96,8 +97,8 @@ class Layer {
   virtual std::vector<StateSpec> State() const { return {}; }
   virtual Cost CostOf(std::span<const Shape> inputs) const { return {}; }  // after InferShapes
   virtual LayerRole role() const { return LayerRole::kCompute; }
-  // For a loss: the number of classes of its labels, each with a score (last axis of input 0); 0: unknown, or no
-  // classes.
+  // Returns, for a loss, the number of classes of its labels, each with a score (last axis of input 0); 0: unknown, or
+  // no classes.
   virtual int64_t label_classes() const { return 0; }
   virtual ScoreMeaning score_meaning() const { return ScoreMeaning::kClasses; }  // for a loss
 

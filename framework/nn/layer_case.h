@@ -1,5 +1,5 @@
-// The test data of a layer: a double-precision reference and the cases on which every device and implementation is
-// checked.  It is in layers/<type>/<type>_cases.cc, which only the tests compile; a layer without cases fails the
+// Defines the test data of a layer: a double-precision reference and the cases on which every device and implementation
+// is checked.  It is in layers/<type>/<type>_cases.cc, which only the tests compile; a layer without cases fails the
 // suite.
 //
 //   DTRAIN_LAYER_CASES("relu", ReluReference, {{"vector", "{}", {{4, 10}}}, ...});
@@ -20,7 +20,7 @@ struct RefTensor {
   std::vector<double> values;  // row-major; integers are exact
 };
 
-// Like KernelArgs, with every array owned and double.
+// RefArgs is like KernelArgs, with every array owned and double.
 struct RefArgs {
   std::vector<RefTensor> inputs, outputs, output_gradients, input_gradients;
   std::vector<RefTensor> params, param_gradients;
@@ -32,7 +32,7 @@ struct RefArgs {
   int64_t first_position = 0;
 };
 
-// Plain loops that can be compared with the formula (<type>_cases.cc).
+// Implements a layer in plain loops that can be compared with the formula (<type>_cases.cc).
 class LayerReference {
  public:
   virtual ~LayerReference() = default;

@@ -112,9 +112,9 @@ void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
 void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shape> inputs) {
   arena_ = Buffer();
   scratch_ = Buffer();
-  // The current batch, and those that are prefetched.
+  // These are the current batch, and those that are prefetched.
   constexpr size_t kBatches = 3;
-  // Weights, gradients and the two vectors that a solver may have.
+  // Weights, gradients and the two vectors that a solver may have take this memory.
   const size_t others = 4 * sizeof(float) * static_cast<size_t>(graph_.weights().size());
   // Leaves an eighth for the data set, evaluations and libraries.
   const size_t free = device_.queue->FreeBytes() / 8 * 7;

@@ -75,7 +75,7 @@ struct KernelTiming {
 };
 using KernelObserver = std::function<void(const KernelTiming&)>;
 
-// The arenas of a model in memory that a net's kernels can access.
+// Holds a model's weights and state in memory that the net's kernels can access (Net::Bring).
 struct BroughtModel {
   ConstArena weights, state;
 };

@@ -26,7 +26,7 @@ struct Call {
   int output = 0;
 };
 
-// Memory that is needed for part of a step.  Time is the index of the kernel call within the step.
+// Describes memory that is needed for part of a step.  Time is the index of the kernel call within the step.
 struct MemoryBlock {
   size_t bytes = 0;
   int first_use = 0;  // inclusive
@@ -34,8 +34,8 @@ struct MemoryBlock {
   size_t offset = 0;  // result
 };
 
-// A value in one format.  Slots with the same `block` share memory; external slots (block -1) are the caller's batch
-// fields.
+// Holds a value in one format.  Slots with the same `block` share memory; external slots (block -1) are the caller's
+// batch fields.
 struct Slot {
   Tensor tensor;      // address set by Bind or, for external ones, per step
   int external = -1;  // index of the model input
@@ -47,7 +47,7 @@ struct Slot {
   int gradient_block = -1;
 };
 
-// One kernel call.
+// Describes one kernel call.
 struct Op {
   std::string name;  // the layer's; for an inserted kernel "<value>:reorder", "loss:sum"
   std::string implementation;
@@ -58,7 +58,7 @@ struct Op {
   int output = -1;
   bool has_backward = false;
   int saved_block = -1;
-  // Per input: the block of its gradient, -1 if no kernel needs it.  If another reader has already written the
+  // Holds, per input, the block of its gradient, -1 if no kernel needs it.  If another reader has already written the
   // gradient, this kernel writes to `addend_block`, and `add` adds it.
   std::vector<int> gradient_blocks;
   std::vector<int> addend_blocks;
@@ -94,8 +94,8 @@ struct Program {
 Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
                 const std::map<std::string, std::string>& kernels);
 
-// The first step of Compile: only here do calls differ from the layers of the graph.  Each pass takes the list of calls
-// and returns a shorter one that computes the same values:
+// FuseAll is the first step of Compile: only here do calls differ from the layers of the graph.  Each pass takes the
+// list of calls and returns a shorter one that computes the same values:
 //   ReluIntoProducer       A -> relu            =>  A with fused_relu, where a kernel of A takes it
 //   ReluBehindCommuting    A -> relu -> maxpool =>  A -> maxpool with fused_relu: max(0, .) and max
 //                          commute, gradients included, and the pooled map is smaller
@@ -103,7 +103,7 @@ using AcceptsRelu = std::function<bool(const Call&)>;  // true if a kernel of it
 std::vector<Call> FuseAll(const Graph& graph, const AcceptsRelu& accepts_relu);
 std::vector<Call> CallsOf(const Graph& graph);  // the calls before any pass
 
-// The third step of Compile.
+// Runs the third step of Compile.
 void PlaceMemory(Program& program);
 
 // Places blocks in one arena so that those alive at the same time never overlap: fills every

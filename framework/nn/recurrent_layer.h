@@ -46,7 +46,7 @@ class RecurrentLayer : public Layer {
     return k == 0 ? features : directions() * hidden_;
   }
 
-  // The order within Params() of the parameters of one direction of one layer.
+  // The parameters of one direction of one layer have this order within Params().
   enum Part { kWeightIn, kWeightState, kBiasIn, kBiasState, kParts };
   size_t ParamOf(int64_t k, int64_t direction, Part part) const {
     return static_cast<size_t>((k * directions() + direction) * kParts + part);

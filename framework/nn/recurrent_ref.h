@@ -55,13 +55,13 @@ class RecurrentReference : public LayerReference {
  private:
   using Part = RecurrentLayer::Part;
 
-  // One layer's input, its output before dropout, and its steps by (d, n, t).
+  // Holds one layer's input, its output before dropout, and its steps by (d, n, t).
   struct Trace {
     std::vector<double> x, y;
     std::vector<RefCellStep> steps;
   };
 
-  // One pass over one sample.
+  // Describes one pass over one sample.
   struct Pass {
     const RecurrentLayer& layer;
     RefArgs& args;

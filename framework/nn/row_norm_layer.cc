@@ -33,7 +33,7 @@ std::vector<ParamSpec> RowNormLayer::Params() const {
   return {{"weight", param_shape_, {"constant", 1}}, {"bias", param_shape_, {"constant", 0}}};
 }
 
-// Operations per element: forward: mean 1, variance 3, y 3; backward: two sums 5, dx 6.
+// Counts these operations per element: mean 1, variance 3, y 3 forward; two sums 5, dx 6 backward.
 Cost RowNormLayer::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
   return {7 * elements, 11 * elements};

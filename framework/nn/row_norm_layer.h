@@ -19,7 +19,7 @@ struct NormRows {
 
   constexpr int64_t size() const { return channels * pixels; }
   constexpr int64_t parameters() const { return groups * channels; }
-  // The row and the parameter of element i of the batch.
+  // Return the row and the parameter of element i of the batch.
   constexpr int64_t RowOf(int64_t i) const { return i / size(); }
   constexpr int64_t ParameterOf(int64_t i) const { return i / pixels % parameters(); }
 };

@@ -1,4 +1,5 @@
-// The reference of layer_norm and group_norm (row_norm_layer.h) in plain loops, for their cases.
+// Implements the reference of layer_norm and group_norm (row_norm_layer.h) in plain loops, for
+// their cases.
 #pragma once
 
 #include <cmath>

@@ -15,10 +15,10 @@ namespace dtrain {
 // The operator set; Debian 12's library supports it, and every onnxruntime since 1.12 (2022).
 inline constexpr int64_t kOnnxOpset = 17;
 
-// Type numbers, as in the operator Cast.
+// These type numbers are those of the operator Cast.
 inline constexpr int64_t kOnnxFloat = 1, kOnnxInt32 = 6, kOnnxInt64 = 7;
 
-// A constant: weights, or an operator's input that must be a tensor.
+// Holds a constant: weights, or an operator's input that must be a tensor.
 struct OnnxTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -37,10 +37,10 @@ struct OnnxNode {
   std::vector<OnnxAttribute> attributes;
 };
 
-// An axis: its extent, or the name of an extent that depends on the data.
+// Describes an axis: its extent, or the name of an extent that depends on the data.
 using OnnxDim = std::variant<int64_t, std::string>;
 
-// An input or output of the graph.
+// Describes an input or output of the graph.
 struct OnnxValue {
   std::string name;
   bool integers = false;  // int64, else float

@@ -22,14 +22,14 @@
 
 namespace dtrain {
 
-// A model and its values: the arenas of Graph::weights() and Graph::state().
+// Refers to a model and its values: the arenas of Graph::weights() and Graph::state().
 struct OnnxModel {
   const Graph& graph;
   const float* weights = nullptr;
   const float* state = nullptr;
 };
 
-// One layer that is being translated into a graph.
+// Represents one layer that is being translated into a graph.
 class OnnxLayer {
  public:
   // `inputs` and `outputs` are the names in `graph`; shapes as in GraphValue's, with a batch of some size.
@@ -91,7 +91,7 @@ class OnnxLayer {
   const std::vector<std::string> outputs_;
 };
 
-// The inputs and outputs of a decoder's step, besides the tokens.
+// Names the inputs and outputs of a decoder's step, besides the tokens.
 struct OnnxDecoder {
   std::vector<std::string> inputs;  // name of each input of the layer
   size_t tokens = 0;                // the input that becomes one token [N], not a sentence

@@ -63,7 +63,7 @@ void TranslateRecurrent(OnnxLayer& to, const std::string& op, const std::vector<
     const auto weights = OnnxCellWeights(to, CellOf(layer, k, gates), fmt::format("l{}", k));
     inputs.insert(inputs.end(), weights.begin(), weights.end());
     inputs.push_back(lengths);
-    // [T, D, N, H] -> [T, N, D H], and after the last layer [N, T, D H].
+    // The output [T, D, N, H] becomes [T, N, D H], and after the last layer [N, T, D H].
     const bool last = k + 1 == layer.layers();
     const std::string turned = to.Node(
         "Transpose", {to.Node(op, inputs, all)},

@@ -1,4 +1,5 @@
-// The files of page/ and Chart.js, embedded when dtrain was built (tools/cmake/DtrainEmbed.cmake).
+// The files of page/ and Chart.js are embedded when dtrain is built
+// (tools/cmake/DtrainEmbed.cmake).
 #pragma once
 
 #include <string_view>

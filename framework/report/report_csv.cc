@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// The columns before a value's name.
+// Holds the columns before a value's name.
 struct Place {
   std::string run, kind, split, rank, epoch, step, seconds;
 };

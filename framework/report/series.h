@@ -11,8 +11,8 @@ namespace dtrain {
 
 class Series {
  public:
-  // How neighbouring rows become one point if there are too many rows: kLast for positions, kMean for values.  Missing
-  // entries are ignored.
+  // Decides how neighbouring rows become one point if there are too many rows: kLast for positions, kMean for values.
+  // Missing entries are ignored.
   enum class Join { kLast, kMean };
   struct Column {
     std::string name;

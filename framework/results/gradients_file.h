@@ -38,7 +38,7 @@ class GradientsFile : public GradientStatistics::Sink {
   std::unique_ptr<JsonLines> lines_;
 };
 
-// The gradient statistics of worker 0 with their file, for the rank on which that worker runs.
+// Holds the gradient statistics of worker 0 with their file, for the rank on which that worker runs.
 struct StatisticsWithFile {
   StatisticsWithFile(int64_t every, std::filesystem::path path)
       : file(std::move(path)), statistics(every, file) {}

@@ -53,7 +53,7 @@ struct EvaluationMetrics {
   std::string split;
   std::optional<double> perplexity;
   std::optional<double> bleu;
-  // step of the evaluated weights if they are not the current ones
+  // Holds the step of the evaluated weights if they are not the current ones.
   std::optional<int64_t> weights_step = {};
 };
 
@@ -74,7 +74,7 @@ std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path
 std::vector<EvaluationMetrics> EvaluationsIn(const std::vector<std::string>& lines,
                                              const std::vector<std::string>& others);
 
-// The last value of each quantity in a metrics.jsonl; 0 or nullopt if no line has one.
+// Holds the last value of each quantity in a metrics.jsonl; 0 or nullopt if no line has one.
 struct MetricsEnd {
   double seconds = 0;
   double training_seconds = 0;

@@ -12,7 +12,8 @@ namespace {
 constexpr Nanos kShortWait = FromSeconds(1);  // shorter waits are not shown
 constexpr Nanos kLongStep = FromSeconds(10);  // longer steps are shown with their duration so far
 
-// The priorities of the parts of the line.  The part with the highest priority is dropped last on a narrow terminal.
+// Lists the priorities of the parts of the line.  The part with the highest priority is dropped last on a narrow
+// terminal.
 struct Keep {
   enum { kSlowestRank, kBar, kRate, kLoss, kEpoch, kTimeLeft, kStep, kDoing };
 };

@@ -19,7 +19,7 @@
 
 namespace dtrain {
 
-// The reason why a rank failed.
+// Describes the reason why a rank failed.
 struct ErrorRecord {
   int rank = 0;
   std::string host;

@@ -11,7 +11,7 @@
 
 namespace dtrain {
 
-// The values by which a run counts its steps (BoundarySchedule).
+// Holds the values by which a run counts its steps (BoundarySchedule).
 struct StepCount {
   int64_t batch = 0;          // global batch size; 0: written by an older program, unknown
   int64_t epoch_samples = 0;  // size of the training set

@@ -38,7 +38,8 @@ struct TestResult {
   std::optional<int64_t> step = {};  // step of the evaluated weights if they are not the last
 };
 
-// The quantity by which results are compared: accuracy for classes, perplexity for sentences, otherwise the loss.
+// Criterion is the quantity by which results are compared: accuracy for classes, perplexity for sentences, otherwise
+// the loss.
 enum class Criterion { kAccuracy, kPerplexity, kLoss };
 
 struct BestResult {
@@ -57,11 +58,11 @@ struct BestResult {
   double value() const { return accuracy.value_or(perplexity.value_or(loss.value_or(0))); }
 };
 
-// The time until the run reached `stop.target`.  The optional members are absent if it was not reached.
+// Holds the time until the run reached `stop.target`.  The optional members are absent if it was not reached.
 struct TargetResult {
   double value = 0;
   bool reached = false;
-  // Training time without evaluations and checkpoints, over resumes.
+  // Holds the training time without evaluations and checkpoints, over resumes.
   std::optional<double> seconds;
   std::optional<double> epochs;
   std::optional<double> steps;  // samples applied / batch
@@ -71,12 +72,12 @@ struct StepSeconds {
   double p50 = 0, p90 = 0, max = 0;
 };
 
-// Statistics of the durations of steps, given in any order; all zero if there are none.
+// Returns the statistics of durations of steps, which may be in any order; all are zero if there are none.
 StepSeconds StepSecondsOf(std::vector<double> seconds);
 
-// Sums over all ranks, servers included.  They count the messages of the protocol and of quiescence detection, with
-// headers, and the traffic of the collectives within a step.  A message and its vector count as one.  The collective
-// operations at a boundary are left out: set-up, evaluation, checkpoints and the gathering of these numbers.
+// Holds sums over all ranks, servers included.  They count the messages of the protocol and of quiescence detection,
+// with headers, and the traffic of the collectives within a step.  A message and its vector count as one.  The
+// collective operations at a boundary are left out: set-up, evaluation, checkpoints and the gathering of these numbers.
 struct CommunicationSummary {
   int64_t bytes_sent = 0;
   int64_t bytes_received = 0;
@@ -84,9 +85,9 @@ struct CommunicationSummary {
   double exposed_seconds = 0;              // maximum over the workers
   std::optional<double> compress_seconds;  // maximum over the ranks
   std::optional<double> density;           // entries sent / entries of the compressed gradients
-  // Part of bytes_sent: vectors sent between ranks of one node.
+  // Counts the part of bytes_sent in vectors sent between ranks of one node.
   std::optional<int64_t> bytes_inside_nodes;
-  // Part of bytes_sent: vectors that the receiver read in shared memory, without a copy.
+  // Counts the part of bytes_sent in vectors that the receiver read in shared memory, without a copy.
   std::optional<int64_t> bytes_lent;
   std::optional<double> bytes_per_gradient;  // bytes_sent / steps of all workers
 };
@@ -95,12 +96,12 @@ struct WorkerSummary {
   int rank = 0;
   std::string node;
   std::optional<int> group;
-  // Samples that the worker was trained on / global batch: its share of the run's steps.
+  // Holds the samples that the worker was trained on / global batch: its share of the run's steps.
   double steps = 0;
   int64_t own_steps = 0;  // its mini-batches
   double compute_seconds = 0;
   double wait_seconds = 0;
-  // Mean staleness of its gradients, if the protocol counts staleness.
+  // Holds the mean staleness of its gradients, if the protocol counts staleness.
   std::optional<double> staleness_mean;
 };
 
@@ -108,11 +109,11 @@ struct StalenessSummary {
   int64_t max = 0;
   double mean = 0;
   std::vector<int64_t> histogram;  // [s]: number of gradients of staleness s
-  // Maximum lead over the slowest worker, in steps; only for strategies that admit steps by clocks.
+  // Holds the maximum lead over the slowest worker, in steps; only for strategies that admit steps by clocks.
   std::optional<int64_t> clock_lead_max;
 };
 
-// A worker that died in a simulated run.
+// Describes a worker that died in a simulated run.
 struct DeathSummary {
   int worker = 0;
   int node = 0;
@@ -122,7 +123,7 @@ struct DeathSummary {
 
 // Counts of the strategy's protocol; counts that the strategy does not make are left out.
 struct ProtocolSummary {
-  // Number of transfers of vectors of the model's size, whole or compressed.  Up: gradients, their sums and flushed
+  // Counts the transfers of vectors of the model's size, whole or compressed.  Up: gradients, their sums and flushed
   // residuals.  Down: weights.
   int64_t up_transfers = 0, down_transfers = 0;
   double up_transfers_per_gradient = 0;
@@ -140,8 +141,8 @@ struct ProtocolSummary {
 struct PlanSummary {
   int buckets = 0;
   std::optional<double> predicted_seconds;  // predicted time of a step
-  // The first time that steps took other times than those the plan was made for: for computing, and for all all-reduces
-  // in sequence.
+  // Describes the first time that steps took other times than those the plan was made for: for computing, and for all
+  // all-reduces in sequence.
   struct Drift {
     int64_t step = 0;  // step after which it was detected
     double compute_planned = 0, compute_seen = 0;
@@ -167,7 +168,7 @@ struct Summary {
   int64_t global_batch = 0;
   double epochs = 0;  // epochs trained, including fractions
   double steps = 0;   // samples applied / global batch
-  // Number of the last step, as in metrics.jsonl and checkpoints.
+  // Holds the number of the last step, as in metrics.jsonl and checkpoints.
   std::optional<int64_t> step;
   std::optional<int64_t> resumed_step;  // step after which the run was resumed
   uint64_t seed = 0;

@@ -157,8 +157,8 @@ void Network::Arrive(Id id) {
   if (pair == delayed_.end()) return Take(id);
   Nanos& until = pair->second.until;
   until = std::max(until, events_.now() + transfers_[id].delay);
-  // Scheduled even if the time is now, since an event of the message before may be pending for this
-  // time.
+  // It is scheduled even if the time is now, since an event of the message before may be pending
+  // for this time.
   events_.At(until, [this, id] { Take(id); });
 }
 

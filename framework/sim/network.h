@@ -27,8 +27,8 @@ namespace dtrain {
 
 class Network {
  public:
-  // `node_of`: the node of each rank, from 0; empty: rank / model.per_node.  `seed` determines the
-  // random shares of messages (StreamShare).
+  // `node_of` has the node of each rank, from 0; empty: rank / model.per_node.  `seed` determines
+  // the random shares of messages (StreamShare).
   Network(EventQueue& events, const NetworkModel& model, int ranks, std::vector<int> node_of = {},
           uint64_t seed = 0);
   Network(const Network&) = delete;
@@ -62,7 +62,7 @@ class Network {
 
  private:
   using Id = Nic::MessageId;
-  // The delays of a pair of ranks.
+  // Holds the delays of a pair of ranks.
   struct Delayed {
     std::unordered_map<int64_t, Nanos> by;  // delay by number of the message
     int64_t sent = 0;                       // messages sent so far

@@ -24,7 +24,7 @@ class Nic {
  public:
   using Flow = uint64_t;
   using MessageId = int32_t;
-  // Functions that are called with a message, from an event.
+  // Holds functions that are called with a message, from an event.
   struct Listener {
     std::function<void(MessageId)> begun;   // its first byte begins to pass; must not call Add
     std::function<void(MessageId)> passed;  // its last byte has passed

@@ -17,7 +17,7 @@ class NoClock : public Clock {
   Nanos Now() const override { return 0; }
 };
 
-// The times (kTime) that follow an event in the log.
+// Supplies the times (kTime) that follow an event in the log.
 class LoggedTimes : public EventTimes {
  public:
   explicit LoggedTimes(const std::vector<Event>& events) : events_(events) {}
@@ -38,7 +38,7 @@ class LoggedTimes : public EventTimes {
   size_t next_ = 0;
 };
 
-// A channel whose messages wait until the log has the event of their arrival.
+// HeldChannel is a channel whose messages wait until the log has the event of their arrival.
 class HeldChannel : public MessageChannel {
  public:
   explicit HeldChannel(std::vector<HeldChannel*>& all) : all_(all) {}

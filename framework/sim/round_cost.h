@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Maxima over the NICs and ranks in a round.
+// Holds maxima over the NICs and ranks in a round.
 struct RoundLoad {
   bool between_nodes = false;  // some message passes a NIC, even an empty one
   bool inside_node = false;    // some message is sent between ranks of one node

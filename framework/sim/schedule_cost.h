@@ -49,7 +49,7 @@ class ScheduleCost {
   const BlocksMoved& MovedBy(Rank rank) const { return moved_[rank]; }
 
  private:
-  // Maxima over the NICs and ranks in a round, in blocks.
+  // Holds maxima over the NICs and ranks in a round, in blocks.
   struct Round {
     int64_t nic = 0;        // through one direction of a NIC
     int64_t inside = 0;     // from one rank to another of its node

@@ -57,7 +57,7 @@ class SimReductions {
   size_t running_ = 0;              // the first `running_` of waiting_ have begun
   Nanos last_end_ = 0;              // end of the last one that has begun
 
-  // For sums in 16 bits, by rank.
+  // These are for sums in 16 bits, by rank.
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<std::unique_ptr<Collective>> real_;
 };

@@ -289,7 +289,7 @@ void SimRank::SupposeSamples() {
   }
 }
 
-// The same as VisitCounts for the counts of protocols.  Saved actors include their own counts.
+// Does the same as VisitCounts for the counts of protocols.  Saved actors include their own counts.
 void SimRank::VisitHistory(StateVisitor& visitor) {
   visitor.Int(kHistory, worker_.samples);
   visitor.Ints("step_times", step_times_);

@@ -65,7 +65,8 @@ class SimSparseSums {
   int64_t done_ = 0;              // sums that are done
   bool running_ = false;
 
-  // For a numeric simulation, by rank; empty for ghosts.  Their tickets equal those of this object.
+  // These are for a numeric simulation, by rank; empty for ghosts.  Their tickets equal those of
+  // this object.
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<std::unique_ptr<SparseCollective>> real_;
 

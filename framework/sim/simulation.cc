@@ -223,7 +223,7 @@ void Simulation::World::Visit(StateVisitor& visitor) {
   network.Visit(visitor);
 }
 
-// Called by each rank at a boundary.  When all ranks have reached it, the run continues or ends.
+// Each rank calls it at a boundary.  When all ranks have reached it, the run continues or ends.
 void Simulation::World::RankAtBoundary() {
   if (++resting < static_cast<int>(ranks.size())) return;
   resting = 0;

@@ -68,8 +68,8 @@ struct SimulationSetup {
   // Updated at the end of every worker's step; may be null.
   SimulationProgress* progress = nullptr;
 
-  // Called at every boundary, the last one included, with the model's weights (null in a ghost
-  // run).  The run ends if it returns true.
+  // It is called at every boundary, the last one included, with the model's weights (null in a ghost run).  The run
+  // ends if it returns true.
   std::function<bool(const BoundaryState&, Nanos, const float* weights)> at_boundary;
 };
 
@@ -117,16 +117,16 @@ class Simulation {
   SimulationResult Run();
 
   // --- only within at_boundary, in a run without deaths
-  // The saved state of a rank: its actors (ExchangeSpec::Start::ranks), a description of what they
-  // hold for others (Actor::Holds), and its host, which has the worker's counts and, on rank 0, the
-  // time and the network's state.
+  // Holds the saved state of a rank: its actors (ExchangeSpec::Start::ranks), a description of what they hold for
+  // others (Actor::Holds), and its host, which has the worker's counts and, on rank 0, the time and the network's
+  // state.
   struct SavedRank {
     StateRecord actors;
     std::string holds;
     StateRecord host;
   };
   SavedRank Save(Rank rank);
-  // The solver's vectors by name, and the number of solver steps, as in ModelAtBoundary.
+  // Return the solver's vectors by name, and the number of solver steps, as in ModelAtBoundary.
   std::map<std::string, std::vector<float>> SolverState();
   int64_t Updates();
   double Loss() const;  // SimulationResult::loss

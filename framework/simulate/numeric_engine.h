@@ -41,7 +41,7 @@ class NumericEngine : public GradientSource {
   StepReport End(int worker) override;
   void Died(int worker) override { workers_[worker].lives = false; }
 
-  // Called for each step that ends, with its worker, its number and the training results of its samples.
+  // It is called for each step that ends, with its worker, its number and the training results of its samples.
   using Watcher = std::function<void(int worker, int64_t step, const TrainedEpoch& found)>;
   void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
@@ -62,7 +62,7 @@ class NumericEngine : public GradientSource {
     Buffer state;  // batch-norm statistics
     bool lives = true;
 
-    // The step that it has begun and that has not been ended.
+    // This is the step that the worker has begun and not ended.
     int64_t step = 0;
     Blob weights;
     float* gradients = nullptr;
@@ -71,7 +71,7 @@ class NumericEngine : public GradientSource {
     TrainedEpoch found;
     std::exception_ptr error;
   };
-  // A net with a thread, which computes one step at a time.
+  // Lane is a net with a thread, which computes one step at a time.
   struct Lane {
     std::unique_ptr<Net> net;
     Batch batch;

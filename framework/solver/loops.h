@@ -14,13 +14,13 @@ struct SgdStep {
   friend bool operator==(const SgdStep&, const SgdStep&) = default;
 };
 
-// One SGD step (formulas in sgd.cc).  velocity is null without momentum; w_out may be w_in.  Returns false if a w_out
-// is NaN or infinite.
+// Makes one SGD step (formulas in sgd.cc).  velocity is null without momentum; w_out may be w_in.  Returns false if a
+// w_out is NaN or infinite.
 DTRAIN_ISA_DECLARE(bool, SgdLoop,
                    (const SgdStep& step, int64_t count, const float* gradient, const float* w_in,
                     float* w_out, float* velocity))
 
-// The coefficients of a step of Adam (formulas in adam.cc).
+// Holds the coefficients of a step of Adam (formulas in adam.cc).
 struct AdamStep {
   float gradient_scale, weight_decay, keep_weights, beta1, beta2, take1, take2;
   float step_size;   // lr / (1 - beta1^t)
@@ -29,18 +29,19 @@ struct AdamStep {
   friend bool operator==(const AdamStep&, const AdamStep&) = default;
 };
 
-// One step of Adam; m and v are its running means.  w_out may be w_in.  Returns false if a w_out is NaN or infinite.
+// Makes one step of Adam; m and v are its running means.  w_out may be w_in.  Returns false if a w_out is NaN or
+// infinite.
 DTRAIN_ISA_DECLARE(bool, AdamLoop,
                    (const AdamStep& step, int64_t count, const float* gradient, const float* w_in,
                     float* w_out, float* m, float* v))
 
-// The coefficients of a step of RMSprop (formulas in rmsprop.cc); take = 1 - alpha.
+// Holds the coefficients of a step of RMSprop (formulas in rmsprop.cc); take = 1 - alpha.
 struct RmsPropStep {
   float gradient_scale, weight_decay, alpha, take, epsilon, momentum, lr;
   friend bool operator==(const RmsPropStep&, const RmsPropStep&) = default;
 };
 
-// One step of RMSprop.  velocity is null without momentum; w_out may be w_in.  Returns false if a w_out is NaN or
+// Makes one step of RMSprop.  velocity is null without momentum; w_out may be w_in.  Returns false if a w_out is NaN or
 // infinite.
 DTRAIN_ISA_DECLARE(bool, RmsPropLoop,
                    (const RmsPropStep& step, int64_t count, const float* gradient,

@@ -30,8 +30,8 @@ inline constexpr double kLargestRate = 3e38;
 
 class SolverLoops;
 
-// The inputs and outputs of one update.  Every pointer addresses element `range.begin` of its arena, so that a server
-// needs only its shard.
+// Holds the inputs and outputs of one update.  Every pointer addresses element `range.begin` of its arena, so that a
+// server needs only its shard.
 struct UpdateArgs {
   double lr = 0;
   int64_t updates = 0;       // earlier updates of these weights, for Adam's bias correction
@@ -41,7 +41,7 @@ struct UpdateArgs {
   float* weights_out = nullptr;   // may be weights_in, or another Blob version
   std::span<float* const> state;  // in StateNames() order, updated in place
   int threads = 1;                // size of the caller's team; does not affect the bits
-  // The loops of the device whose memory the vectors are in (solver_loops.h); null: host memory.
+  // Refers to the loops of the device whose memory the vectors are in (solver_loops.h); null: host memory.
   SolverLoops* loops = nullptr;
 };
 
@@ -95,7 +95,7 @@ struct SolverConfig {
 // but meaningless.
 SolverConfig ReadSolverConfig(config::Reader reader);
 
-// The learning rate, lr x scaling x schedule x warm-up, as a pure function of the number of applied samples.
+// Computes the learning rate, lr x scaling x schedule x warm-up, as a pure function of the number of applied samples.
 class LearningRate {
  public:
   LearningRate(const SolverConfig& config, double epochs_total, int workers);

@@ -15,7 +15,7 @@
 
 namespace dtrain {
 
-// The step for parameters that decay, and the one for those that do not (ArenaEntry::weight_decay).
+// Holds the step for parameters that decay, and the one for those that do not (ArenaEntry::weight_decay).
 template <class Step>
 struct Steps {
   Step decaying, plain;

@@ -19,7 +19,7 @@
 
 namespace dtrain {
 
-// Index into the actor's Vectors().
+// VectorId is an index into the actor's Vectors().
 using VectorId = int;
 constexpr VectorId kNoVector = -1;
 constexpr VectorId kArrived = -2;  // the vector that came with the message being handled
@@ -49,13 +49,13 @@ struct VectorSpec {
   bool handed_on = false;
 };
 
-// The vector that is sent with a message: all of it, or the part within `range`.
+// Describes the vector that is sent with a message: all of it, or the part within `range`.
 struct Payload {
   VectorId vector = kNoVector;
   Range range = {};  // empty: all of it
 };
 
-// One solver step on the master's weights.
+// Describes one solver step on the master's weights.
 struct Update {
   VectorId gradient = kNoVector;  // a vector of the actor, or kArrived
   Range range = {};               // empty: the whole range of the gradient
@@ -64,13 +64,13 @@ struct Update {
   int64_t samples = 0;            // samples in this gradient; the learning rate follows their sum
 };
 
-// State of a run when all is quiescent.
+// Holds the state of a run when all is quiescent.
 struct QuiescentState {
   int64_t samples_applied = 0;
   bool last = false;   // the end of the run: accumulators are flushed
   int64_t steps = 0;   // complete global batches of all workers together
   int64_t epochs = 0;  // complete epochs of all workers together
-  // Workers that are known to have died.  Only the rank of server 0 knows all of them.
+  // Lists the workers that are known to have died.  Only the rank of server 0 knows all of them.
   std::vector<ActorId> gone = {};
 };
 
@@ -126,7 +126,8 @@ class Actor {
   virtual void OnReady(Range, Effects&) {}  // a layer's gradient is final (backward order)
   virtual void OnEnd(const StepReport&, Effects&) {}  // the step's whole gradient is final
   virtual void OnReduced(Range, Effects&) {}
-  // The summed reports of all workers; called before OnReduced of the step's last range.
+  // Receives the summed reports of all workers; it is called before OnReduced of the step's last
+  // range.
   virtual void OnOutcome(const StepOutcome&, Effects&) {}
 
   // --- events of any actor

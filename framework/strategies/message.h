@@ -26,7 +26,7 @@
 
 namespace dtrain {
 
-// Workers 0..W-1, then servers W..W+S-1 (placement.h).
+// Workers have the ids 0..W-1, servers W..W+S-1 (placement.h).
 using ActorId = int;
 
 struct Message {

@@ -28,7 +28,7 @@ struct Placement {
   bool colocated = false;
   // True: every server has the whole model; false: each has a shard of it.
   bool replicated = false;
-  // The node of each worker.  Nodes are numbered in ascending order of their lowest workers.
+  // Holds the node of each worker.  Nodes are numbered in ascending order of their lowest workers.
   // Empty: the strategy has no actors for nodes.
   std::vector<int> node_of = {};
   bool coordinator = false;

@@ -25,8 +25,8 @@ struct StepReport {
   Nanos compute = 0;  // forward and backward, pacing included
 };
 
-// The outcome of a step.  With a synchronous strategy it is that of all workers together, equal on
-// every rank; else it is that of this worker alone.
+// Holds the outcome of a step.  With a synchronous strategy it is that of all workers together,
+// equal on every rank; else it is that of this worker alone.
 struct StepOutcome {
   int64_t samples = 0;
   double loss_sum = 0;
@@ -38,7 +38,7 @@ inline StepOutcome OutcomeOf(const StepReport& report) {
   return {report.samples, report.loss_sum, report.stop, true};
 }
 
-// Totals of compression.  The density is entries_sent / entries.
+// Holds totals of compression.  The density is entries_sent / entries.
 struct CompressionReport {
   int64_t entries_sent = 0;
   int64_t entries = 0;
@@ -111,7 +111,7 @@ struct ProtocolReport {
     return since;
   }
 
-  // The members that are summed, except the staleness.
+  // These are the members that are summed, except the staleness.
   using Count = int64_t ProtocolReport::*;
   static const std::array<Count, 10>& Counts() {
     static constexpr std::array<Count, 10> kCounts = {

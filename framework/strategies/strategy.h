@@ -22,8 +22,8 @@ namespace dtrain {
 // T(M): seconds of an all-reduce of M bytes over all workers.  T(0) is the time to start one.
 using ReduceTime = std::function<double(int64_t bytes)>;
 
-// The layers' gradients of the model, one range per layer, in the order in which the backward pass
-// completes them.  Ranges are contiguous and ascending.
+// Describes the layers' gradients of the model, one range per layer, in the order in which the
+// backward pass completes them.  Ranges are contiguous and ascending.
 struct LayerGradients {
   std::vector<Range> ranges;
   int64_t total() const { return ranges.empty() ? 0 : ranges.back().end; }
@@ -35,7 +35,7 @@ struct LayerGradients {
   bool timed() const { return !ready.empty(); }
 };
 
-// The arguments from which an actor is made.
+// Holds the arguments from which an actor is made.
 struct ActorSetup {
   Placement placement;
   int64_t size = 0;            // elements of the arena
@@ -73,7 +73,7 @@ class Strategy {
   // "" if it can.
   virtual std::string StopsAtDeath() const { return "it waits for every worker"; }
 
-  // An error in the strategy's keys for a given number of workers.
+  // Describes an error in the strategy's keys for a given number of workers.
   struct KeyError {
     std::string key, what, hint;
     bool warning = false;              // a warning only; the run continues

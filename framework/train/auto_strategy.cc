@@ -108,7 +108,7 @@ RunConfig ResolveAutoStrategy(const RunConfig& config, const TrainRequest& reque
     } else if (!PlansByTime(config)) {
       name = config.workers == 1 ? "allreduce" : "single";
       log::Info("auto takes {}: {}", name,
-                config.workers == 1 ? "one worker alone exchanges nothing"
+                config.workers == 1 ? "a single worker has no communication"
                                     : "entries are selected from the whole model, at once");
     } else if (name = ScheduleOfPlanFile(config); !name.empty()) {
       log::Info("auto: {}, as in {}", name, config.plan);

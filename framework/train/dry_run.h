@@ -14,8 +14,8 @@
 
 namespace dtrain {
 
-// Memory that worker 0's rank holds during the whole run, in bytes, including the server if it has one.  On a GPU it is
-// device memory.
+// Counts the memory that worker 0's rank holds during the whole run, in bytes, including the server if it has one.  On
+// a GPU it is device memory.
 struct RankMemory {
   int64_t weights = 0;
   int64_t gradients = 0;

@@ -107,7 +107,7 @@ std::string DifferenceOf(const std::string& stored, const std::string& present,
   return LineDiff(Essential(before, now, strategy), Essential(now, before, strategy));
 }
 
-// The state of all ranks of a checkpoint that another run can use or must not lose.
+// Holds the state of all ranks of a checkpoint that another run can use or must not lose.
 struct Kept {
   KeptVectors sums;  // summed in worker order
   std::string holds;

@@ -38,14 +38,14 @@ bool KeepsRankState(const RunConfig& config);
 RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Dataset& dataset,
                        RunTime time);
 
-// The state of a worker, apart from its actors.
+// Holds the state of a worker, apart from its actors.
 struct WorkerState {
   int64_t steps = 0;              // mini-batches trained on; also the number of the next one
   std::vector<float> statistics;  // batch-norm statistics
   void Visit(StateVisitor& visitor);
 };
 
-// The rank state with which a run begins.
+// Describes the rank state with which a run begins.
 struct RankStart {
   std::string main;                 // the checkpoint whose rank files are loaded; "": none
   std::vector<std::string> hashes;  // hashes of these files, by rank

@@ -26,7 +26,7 @@ class TrainingClock {
     paused_at_ = -1;
   }
   double At(Nanos now) const { return before_ + SinceStart(now); }
-  // Training time since the start or resume, without the time before it.
+  // Returns the training time since the start or resume, without the time before it.
   double SinceStart(Nanos now) const {
     return ToSeconds((paused_at_ >= 0 ? paused_at_ : now) - begun_ - paused_);
   }
@@ -66,7 +66,7 @@ struct RunAccounts {
   }
   // Wall-clock time of the run.
   double seconds() const { return seconds_before + ToSeconds(WallNow() - begun); }
-  // Throughput of all workers, which applied `samples` samples in `training`.
+  // Returns the throughput of all workers, which applied `samples` samples in `training`.
   double SamplesPerSecond(int64_t samples) const {
     return static_cast<double>(samples) / std::max(ToSeconds(training), 1e-9);
   }

@@ -26,7 +26,7 @@ struct RunInputs {
   ModelLayout layout;            // layout of checkpoints; only rank 0 has the hash of the data
   ExecutionPlan plan;
   StartPoint start;
-  // The saved state of this rank, if it goes on with it.
+  // Holds the saved state of this rank, if it goes on with it.
   std::map<Rank, StateRecord> ranks;  // this rank alone
   std::optional<WorkerState> worker;
 };

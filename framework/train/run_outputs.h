@@ -29,7 +29,7 @@
 
 namespace dtrain {
 
-// The parts of a checkpoint, borrowed.
+// Refers to the parts of a checkpoint, borrowed.
 struct CheckpointSource {
   const Graph& graph;
   const ExecutionPlan& plan;
@@ -90,15 +90,15 @@ class RunOutputs {
   void Failed(int rank, const TrainingPosition& position, const Error& error) const;
   void Diverged(const TrainingPosition& position, const std::string& what);
   void SaveRecord(const RunRecord& record);
-  // `ranks`: RankTimeline::Pack of each rank
+  // `ranks` holds RankTimeline::Pack of each rank.
   void SaveTimeline(const std::vector<std::string>& ranks);
   void Finish(const Summary& summary);
 
   const RunFolder& folder() const { return folder_; }
   const RunResults& results() const { return results_; }  // of the evaluations passed to Evaluated
-  // The loss of the last step in metrics.jsonl, which may be from before a resume.
+  // Returns the loss of the last step in metrics.jsonl, which may be from before a resume.
   const std::optional<double>& logged_loss() const { return logged_loss_; }
-  // The time before the resume, and the results of the current epoch.
+  // Returns the time before the resume, and the results of the current epoch.
   const RunSoFar& so_far() const { return so_far_; }
   // Prints why the run ends before its last epoch.
   void EndsEarly();

@@ -31,11 +31,11 @@ class RunPosition {
   bool UpdateProgress(const Quiescence::Progress& progress);
 
   const BoundarySchedule& rule() const { return rule_; }
-  // The position at which this process began the run.
+  // Returns the position at which this process began the run.
   const TrainingPosition& first() const { return first_; }
   const TrainingPosition& now() const { return now_; }
   double loss() const { return loss_; }  // loss of the last step, mean over its samples
-  // Samples applied since `first()`.
+  // Returns the number of samples applied since `first()`.
   int64_t samples() const { return now_.samples_applied - first_.samples_applied; }
   // Epochs since the beginning of the run, with fractions.
   double epochs() const { return EpochsOf(now_.samples_applied); }
@@ -46,7 +46,7 @@ class RunPosition {
   // Fills in the epochs and steps done and, after a resume, the step at which it began.
   void Describe(Summary& summary) const;
   bool RunEnds() const { return now_.samples_applied >= rule_.last_samples; }
-  // The epoch of the last step, counted from 0.
+  // Returns the epoch of the last step, counted from 0.
   int64_t epoch() const {
     return rule_.EpochOfStep(std::max<int64_t>(now_.step - 1, rule_.step_offset));
   }

@@ -22,7 +22,7 @@
 
 namespace dtrain {
 
-// Measured times of a step, combined over all ranks.
+// Holds the measured times of a step, combined over all ranks.
 struct SeenTimes {
   std::vector<double> ready;  // ready time of each layer's gradient at the slowest worker, seconds
   std::vector<double> sums;   // all-reduce time of each bucket, seconds

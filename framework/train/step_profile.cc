@@ -60,7 +60,7 @@ void MeasureSteps(const MeasuredWorker& worker, const LayerGradients& layer_grad
   }
 }
 
-// A worker's vectors in a step with a compressor, and the operations on them.
+// Holds a worker's vectors in a step with a compressor, and performs the operations on them.
 class MeasuredSelection {
  public:
   MeasuredSelection(Transport& transport, const ExchangeSpec& spec, int64_t bytes_most)

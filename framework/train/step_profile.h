@@ -17,7 +17,7 @@ namespace dtrain {
 
 inline constexpr int kMeasuredSteps = 20;
 
-// The worker with which the steps are measured.  Everything is borrowed.
+// Refers to the worker with which the steps are measured.  Everything is borrowed.
 struct MeasuredWorker {
   Net& net;
   Pacer& pacer;
@@ -31,7 +31,7 @@ struct MeasuredWorker {
 struct Measurement {
   std::vector<double> ready;  // ready time of each layer's gradient at the slowest worker, seconds
   ReduceTable sums;           // T(M), as rank 0 measured it
-  // Times of this rank's layers, in forward order.
+  // Holds the times of this rank's layers, in forward order.
   std::vector<LayerProfile> layers;
 };
 

@@ -1,4 +1,4 @@
-// Reference implementation of accuracy in plain loops.
+// Implements accuracy in plain loops, as the reference for the tests.
 #include <algorithm>
 #include <numeric>
 #include <vector>

@@ -1,4 +1,4 @@
-// Accuracy on the CPU, implementation "direct".
+// Implements accuracy on the CPU under the name "direct".
 #include <cmath>
 
 #include "framework/nn/kernel.h"

@@ -1,4 +1,4 @@
-// Accuracy on the GPU, implementation "direct".
+// Implements accuracy on the GPU under the name "direct".
 #include <cmath>
 
 #include "framework/kernels/cuda/loops.h"

@@ -51,7 +51,7 @@ class AttentionDecoder : public Layer {
   double dropout() const { return dropout_; }
   double teacher_forcing() const { return teacher_forcing_; }
 
-  // Indices into Params().
+  // These are indices into Params().
   enum Param {
     kAttnWeight,
     kAttnBias,

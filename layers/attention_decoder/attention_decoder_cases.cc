@@ -1,4 +1,5 @@
-// Reference implementation of the attention decoder in plain loops, one sentence after the other.
+// Implements the attention decoder in plain loops, one sentence after the other, as the reference
+// for the tests.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -29,7 +30,7 @@ class AttentionDecoderReference : public LayerReference {
   using P = AttentionDecoder;
   using Vector = std::vector<double>;
 
-  // The results of one step.
+  // Holds the results of one step.
   struct Step {
     int64_t token;
     Vector before, e, a, c, from_x, from_h, s;

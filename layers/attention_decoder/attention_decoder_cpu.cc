@@ -1,4 +1,5 @@
-// Attention decoder on the CPU, implementation "packed": memory and forward pass.
+// Implements the memory and the forward pass of the attention decoder on the CPU under the name
+// "packed".
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

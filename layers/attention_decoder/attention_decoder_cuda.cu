@@ -1,4 +1,4 @@
-// Attention decoder on the GPU, implementation "cublas".
+// Implements the attention decoder on the GPU under the name "cublas".
 //
 // Forward runs the steps one by one, each for all sentences at once; the most likely token that the next step reads is
 // found on the GPU. Backward computes the gradients of fc_out in one product over all steps, then the gradients that
@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// The key of the random numbers for dropout on a step's embedded tokens.
+// Holds the key of the random numbers for dropout on a step's embedded tokens.
 struct WordDropout {
   uint64_t seed, layer_index, step;
   int64_t first_position;
@@ -288,15 +288,15 @@ class AttentionDecoderCuda : public Kernel {
   const EmbeddingGradientCuda embedding_gradient_;
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
-  // Offsets, in floats.  Kept from forward to backward: for each (n, t) the token, features [F], gates [4 H], query [A]
-  // and weights [S]; for each n the length and keys [S, A].
+  // The offsets are in floats.  These are kept from forward to backward: for each (n, t) the token, features [F], gates
+  // [4 H], query [A] and weights [S]; for each n the length and keys [S, A].
   FloatRoom saved_, forward_, backward_;
   int64_t lengths_ = 0, tokens_ = 0, features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, keys_ = 0;
-  // Offsets in Forward's scratch memory, with one row per sentence.
+  // These are offsets in Forward's scratch memory, with one row per sentence.
   int64_t from_state_ = 0, sums_ = 0;
-  // Offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state), dfrom_state
-  // [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S] and dkeys [S,
-  // A].
+  // These are offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state),
+  // dfrom_state [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S]
+  // and dkeys [S, A].
   int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, sorted_ = 0;
   int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0;
 };

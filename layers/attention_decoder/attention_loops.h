@@ -1,4 +1,4 @@
-// Additive attention for one sentence at one step, compiled once per instruction set (attention_loops_isa.cc).  Every
+// Additive attention for one sentence at one step is compiled once per instruction set (attention_loops_isa.cc).  Every
 // sum has a fixed order, so the result is bitwise the same on every instruction set.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Additive attention and the choice of words on the GPU, for all rows of a step.  A row is a sentence, or one
+// Computes additive attention and the choice of words on the GPU, for all rows of a step.  A row is a sentence, or one
 // hypothesis of a beam search about a sentence.  A row's result does not depend on S or on the other rows.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// The largest element of a row and the sum of exp(x - largest).
+// Holds the largest element of a row and the sum of exp(x - largest).
 struct SoftmaxSum {
   float largest;
   double sum;
@@ -37,8 +37,8 @@ struct AttentionRows {
 void Attend(CudaQueue& queue, const AttentionRows& rows, SoftmaxSum* sums,
             const DeviceMatrix& context);
 
-// Computes the gradients from dcontext, the gradient by the context; row n must be sentence n.  Adds to dkeys [rows, S,
-// A], writes dquery [rows, A], adds to dv [rows, A].  `room` is scratch memory [rows, S].
+// Computes the gradients from dcontext, the gradient with respect to the context.  rows.sentence must be null.  Adds to
+// dkeys [rows, S, A] and dv [rows, A]; overwrites dquery [rows, A].  `room` [rows, S] is scratch memory.
 void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& dcontext,
                     float* room, float* dkeys, const DeviceMatrix& dquery, float* dv);
 

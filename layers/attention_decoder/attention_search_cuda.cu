@@ -42,7 +42,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
     const auto rows = static_cast<int64_t>(parents.size());
     if (rows == 0) return;
     const DecoderSizes& s = params_.sizes;
-    // The parents of all rows, then their tokens, then their sentences.
+    // These are the parents of all rows, then their tokens, then their sentences.
     int32_t* const numbers = Integers(Room(numbers_, 3, rows));
     queue_.Upload(numbers, host_numbers_.data(), host_numbers_.size() * sizeof(int32_t));
     const DeviceMatrix before = Room(before_, rows, s.H);
@@ -115,7 +115,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
   DecoderParams params_{};
   int64_t sentences_ = 0;
   Buffer keys_, values_, lengths_, first_states_;  // per sentence
-  // The sentences and states of the previous step's rows. states_ is a view of first_states_ or of features_.
+  // These are the sentences and states of the previous step's rows. states_ is a view of first_states_ or of features_.
   std::vector<int32_t> sentence_;
   DeviceMatrix states_;
   std::vector<int32_t> host_numbers_;

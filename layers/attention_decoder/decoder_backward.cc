@@ -1,5 +1,5 @@
-// The attention decoder's backward pass on the CPU. It overwrites the rows of gates that Forward kept with the
-// gradients by the gates' arguments.
+// Implements the attention decoder's backward pass on the CPU. It overwrites the rows of gates that Forward kept with
+// the gradients by the gates' arguments.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

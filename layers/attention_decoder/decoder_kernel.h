@@ -1,4 +1,5 @@
-// The CPU kernel of the attention decoder.  Forward is in attention_decoder_cpu.cc, backward in decoder_backward.cc.
+// Declares the CPU kernel of the attention decoder.  Forward is in attention_decoder_cpu.cc, backward in
+// decoder_backward.cc.
 //
 // Forward computes the encoder half of the attention for all steps in one product.  Then threads divide the sentences
 // and run the steps without waiting for each other.  The scores y_t are computed within the loop only if the next step
@@ -28,19 +29,19 @@ class AttentionDecoderKernel : public Kernel {
  private:
   void PlaceMemory();
 
-  // attention_decoder_cpu.cc
+  // These functions are in attention_decoder_cpu.cc.
   void FindSentences(const KernelArgs& args, int64_t lengths, int64_t sentence) const;
   bool ChoosesItself(const KernelArgs& args, int64_t t) const;  // token_t is the decoder's choice
   void ForwardSentences(const KernelArgs& args, const DecoderWeights& weights,
                         Range sentences) const;
   void EmbedTokens(const KernelArgs& args, int64_t t, int64_t n) const;
   void DropRow(const KernelArgs& args, int64_t t, int64_t n, float* row) const;
-  // Returns the rows of step t.  `lengths` and `sentence` are the offsets of the lengths and sentence numbers in the
-  // scratch memory.
+  // Returns the matrices of step t, with one row for each of `sentences`.  `lengths` and `sentence` are offsets of the
+  // lengths and sentence numbers in the scratch memory, in floats.
   DecoderRows RowsAt(const KernelArgs& args, int64_t t, Range sentences, int64_t lengths,
                      int64_t sentence) const;
 
-  // decoder_backward.cc
+  // The backward pass is in decoder_backward.cc.
   struct BackwardWeights;
   BackwardWeights BindBackward(const KernelArgs& args) const;
   void OutputGradients(const KernelArgs& args) const;
@@ -92,14 +93,14 @@ class AttentionDecoderKernel : public Kernel {
   const Device device_;
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
-  // Offsets, in floats.  Kept from forward to backward: for each (n, t) features [F], gates [4 H], query [A], weights
-  // [S] and the token; keys [N, S, A].
+  // The offsets are in floats.  These are kept from forward to backward: for each (n, t) features [F], gates [4 H],
+  // query [A], weights [S] and the token; keys [N, S, A].
   FloatRoom kept_, forward_, backward_;
   int64_t features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, tokens_ = 0, keys_ = 0;
-  // Offsets in Forward's scratch memory.
+  // These are offsets in Forward's scratch memory.
   int64_t packed_ = 0, from_state_ = 0, lengths_ = 0, sentence_ = 0;
-  // Offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state), dquery [A];
-  // for each n dstate [H], dv [A], room [S]; dkeys [N, S, A].
+  // These are offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state),
+  // dquery [A]; for each n dstate [H], dv [A], room [S]; dkeys [N, S, A].
   int64_t packed_back_ = 0, dfeatures_ = 0, before_ = 0, dquery_ = 0, dstate_ = 0, dv_ = 0,
           room_ = 0, dkeys_ = 0;
   int64_t lengths_back_ = 0, sentence_back_ = 0;

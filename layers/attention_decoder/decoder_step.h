@@ -1,5 +1,5 @@
-// One step of the decoder for a block of rows, shared by training, evaluation and beam search.  A row is a sentence, or
-// one hypothesis of a beam search about a sentence.
+// Computes one step of the decoder for a block of rows, shared by training, evaluation and beam search.  A row is a
+// sentence, or one hypothesis of a beam search about a sentence.
 //
 // A row's results are its features [s; c; e], in the order in which fc_out reads them.  The GRU reads their part [c;
 // e], so the columns of its packed weights are in that order.
@@ -14,7 +14,7 @@
 
 namespace dtrain {
 
-// Non-owning pointers to the parameters, packed for products.
+// Holds non-owning pointers to the parameters, packed for products.
 struct DecoderWeights {
   DecoderSizes sizes;
   const float *keys_bias, *v, *embedding, *bias_in, *bias_state, *out_bias;
@@ -34,7 +34,7 @@ struct DecoderWeights {
   Range all_panels() const;
 };
 
-// The memory of a block of rows.
+// Refers to the memory of a block of rows.
 struct DecoderRows {
   ConstMatrix state_before;  // [., H]
   Matrix features;           // [., H + C + E]; e must be set

@@ -1,4 +1,4 @@
-// One step of the decoder for a block of rows on the GPU, shared by training, evaluation and beam search.
+// Computes one step of the decoder for a block of rows on the GPU, shared by training, evaluation and beam search.
 //
 // A row's results are its features [s; c; e], in the order in which fc_out reads them.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// Non-owning views of the parameters, or of their gradients, split by the factor that they are multiplied with.
+// Holds non-owning views of the parameters, or of their gradients, split by the factor that they are multiplied with.
 struct DecoderParams {
   DecoderSizes sizes;
   DeviceMatrix query, keys;        // attn's state half [A, H] and encoder half [A, C]
@@ -25,7 +25,7 @@ struct DecoderParams {
   static DecoderParams Of(const DecoderSizes& sizes, std::span<const Tensor> params);
 };
 
-// The memory of the rows of a step.
+// Refers to the memory of the rows of a step.
 struct DecoderRowsCuda {
   DeviceMatrix state_before;  // [., H]
   DeviceMatrix features;      // [., H + C + E]; e must be set

@@ -33,7 +33,7 @@ std::vector<StateSpec> BatchNorm::State() const {
   return {{"running_mean", {channels_}, 0}, {"running_var", {channels_}, 1}};
 }
 
-// Forward: mean 1, variance 3, y 3 operations an element; backward: two sums 4, dx 6.
+// Counts these operations per element: mean 1, variance 3, y 3 forward; two sums 4, dx 6 backward.
 Cost BatchNorm::CostOf(std::span<const Shape> inputs) const {
   const auto elements = static_cast<double>(inputs[0].count());
   return {7 * elements, 10 * elements};

@@ -1,4 +1,4 @@
-// Reference implementation of batch normalisation in plain loops, against which every kernel is tested.
+// Implements batch normalisation in plain loops, as the reference against which every kernel is tested.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

@@ -1,6 +1,6 @@
-// Batch normalisation on the CPU, for plain and channels_last images, with a ReLU fused into both passes. oneDNN's
-// kernel is not used: it sums in float, which at 100,000 values per channel changes the fourth digit of a deep net's
-// outputs, and reads the input once more.
+// Implements batch normalisation on the CPU, for plain and channels_last images, with a ReLU fused into both passes.
+// oneDNN's kernel is not used: it sums in float, which at 100,000 values per channel changes the fourth digit of a deep
+// net's outputs, and reads the input once more.
 //
 // A frozen layer runs in evaluation mode; its backward pass is dx = scale dy.
 //

@@ -1,6 +1,6 @@
-// Batch normalisation on the GPU, implementation "direct", for channels_last images, with a ReLU fused into both
-// passes.  It computes what the CPU's kernel does (batch_norm_cpu.cc), with sums in double. cuDNN's is not used: it
-// sums in float, cannot sum over workers and has no fused ReLU in this form.
+// Implements batch normalisation on the GPU under the name "direct", for channels_last images, with a ReLU fused into
+// both passes.  It computes what the CPU's kernel does (batch_norm_cpu.cc), with sums in double. cuDNN's is not used:
+// it sums in float, cannot sum over workers and has no fused ReLU in this form.
 //
 // The kernel is memory-bound: Forward reads x twice and writes y, Backward reads x and dy twice and writes dx, with
 // coalesced accesses; the work per channel is negligible.

@@ -1,5 +1,4 @@
-// Batch normalisation's passes over memory, compiled once per instruction set
-// (batch_norm_loops_isa.cc).
+// Batch normalisation's passes over memory are compiled once per instruction set (batch_norm_loops_isa.cc).
 //
 // A pass processes `rows` rows of `channels` values, one of each channel (channels last).  In plain format a plane of
 // one channel is passed as rows of one channel each.  `relu` means that a ReLU is fused behind the layer: no gradient
@@ -16,7 +15,7 @@
 
 namespace dtrain {
 
-// y = (x - mean) * scale + bias, and dx = scale * dy - from_bias - (x - mean) * from_scale.
+// Holds the factors of y = (x - mean) * scale + bias and dx = scale * dy - from_bias - (x - mean) * from_scale.
 template <class T>
 struct NormFactors {
   T mean, scale, bias;

@@ -5,7 +5,7 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// Number of rows that are added between loading and storing a channel's sums.
+// This is the number of rows that are added between loading and storing a channel's sums.
 constexpr int64_t kRowGroup = 8;
 
 // A Vec is widened to two vectors of kDoubles doubles.
@@ -87,7 +87,7 @@ DTRAIN_INLINE NormFactors<T> FactorsAt(const ChannelFactors& f, int64_t c) {
   return {At<T>(f.mean + c), At<T>(f.scale + c), At<T>(f.bias + c), At<T>(f.from_bias + c),
           At<T>(f.from_scale + c)};
 }
-// Returns the factors of the first channel in every lane.
+// Returns the factors of channel 0 of `f`, copied to all SIMD lanes.
 template <class T>
 DTRAIN_INLINE NormFactors<T> FactorsOfFirst(const ChannelFactors& f) {
   return {Spread<T>(f.mean), Spread<T>(f.scale), Spread<T>(f.bias), Spread<T>(f.from_bias),

@@ -1,4 +1,4 @@
-// Test cases of binary cross-entropy.
+// Defines the test cases of binary cross-entropy.
 #include <cmath>
 
 #include "framework/nn/element_loss_ref.h"

@@ -1,4 +1,4 @@
-// Binary cross-entropy on the CPU, implementation "direct".
+// Implements binary cross-entropy on the CPU under the name "direct".
 #include "framework/kernels/cpu/element_loss.h"
 #include "layers/binary_cross_entropy/binary_cross_entropy.h"
 

@@ -1,4 +1,4 @@
-// Binary cross-entropy on the GPU, implementation "direct".
+// Implements binary cross-entropy on the GPU under the name "direct".
 #include "framework/kernels/cuda/element_loss.h"
 #include "layers/binary_cross_entropy/binary_cross_entropy.h"
 

@@ -1,4 +1,4 @@
-// Reference implementation of concat in plain loops.
+// Implements concat in plain loops, as the reference for the tests.
 #include "framework/nn/layer_case.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// Concat on the CPU, implementation "direct".
+// Implements concat on the CPU under the name "direct".
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

@@ -1,4 +1,4 @@
-// Concat on the GPU, implementation "direct".
+// Implements concat on the GPU under the name "direct".
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 int64_t LastOf(const Shape& shape) { return shape[shape.rank() - 1]; }
 
-// An input and the columns of the output that it becomes: [first, first + width).
+// Describes an input and the columns of the output that it becomes: [first, first + width).
 struct Part {
   int64_t count, width, first;
 

@@ -39,7 +39,7 @@ struct Bf16Window {
   int32_t count = 0;
 };
 
-// A block of 32 x 32 channels of the weights [outputs, channels, taps].
+// Describes a block of 32 x 32 channels of the weights [outputs, channels, taps].
 struct Bf16WeightBlock {
   int64_t channels = 0;
   int64_t taps = 0;
@@ -47,7 +47,7 @@ struct Bf16WeightBlock {
   int64_t first_channel = 0;
 };
 
-// The arguments for computing one row of outputs, for a group of images and a block of 32 channels.
+// Holds the arguments for computing one row of outputs, for a group of images and a block of 32 channels.
 struct Bf16RowJob {
   int64_t images = 0;
   int64_t columns = 0;

@@ -273,7 +273,7 @@ struct Bf16WeightsPass::Call {
   float* sums;
 };
 
-// The rows of dy that are packed, for one group or, if whole_, for all groups.
+// Describes the rows of dy that are packed, for one group or, if whole_, for all groups.
 struct Bf16WeightsPass::Part {
   int64_t group;
   Range rows;

@@ -25,7 +25,7 @@ struct Bf16Problem {
   const Bf16Loops* loops = nullptr;
 };
 
-// The sizes and strides of images in channels_last order, or of a subgrid of their pixels.
+// Holds the sizes and strides of images in channels_last order, or of a subgrid of their pixels.
 struct Bf16Map {
   int64_t channels = 0;
   int64_t rows = 0, columns = 0;

@@ -1,4 +1,5 @@
-// The products of the bf16 convolution, in blocks of 2 x 2 tiles, and the table of all its loops.
+// Implements the products of the bf16 convolution, in blocks of 2 x 2 tiles, and the table of all
+// its loops.
 #include "framework/device/cpu/amx_tiles.h"
 #include "framework/device/cpu/amx_vectors.h"
 #include "layers/convolution/bf16_loops.h"

@@ -6,7 +6,7 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// The taps from `first` on that fit in one vector.
+// Describes the taps from `first` on that fit in one vector.
 struct Taps {
   int64_t first;
   int64_t count;

@@ -8,7 +8,7 @@ namespace {
 
 inline constexpr int kMaxPixels = 8;
 inline constexpr int kMaxOutputs = 6;
-// The number of accumulators, which leaves registers for T weights and a few pixels.
+// This is the number of accumulators, which leaves registers for T weights and a few pixels.
 inline constexpr int kTileRegisters = kRegisters == 32 ? 21 : 12;
 
 struct Tile {

@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// The sizes of a convolution. height and width are the input's, including its padding.
+// Holds the sizes of a convolution. height and width are the input's, including its padding.
 struct BlockedConvolution {
   int64_t channels = 0;
   int64_t height = 0;
@@ -24,13 +24,13 @@ struct BlockedConvolution {
   int64_t kernel = 0;
 };
 
-// A part of the weight gradient: outputs [first_output, first_output + outputs), all channels.
+// Describes a part of the weight gradient: outputs [first_output, first_output + outputs), all channels.
 struct WeightPart {
   int64_t first_output = 0;
   int64_t outputs = 0;
 };
 
-// The tile that ForwardRow computes at a time, in pixels of a row and outputs.
+// Describes the tile that ForwardRow computes at a time, in pixels of a row and outputs.
 struct TileShape {
   int64_t pixels = 0;
   int64_t outputs = 0;
@@ -50,7 +50,7 @@ DTRAIN_ISA_DECLARE(void, BackwardDataRow,
                    (const BlockedConvolution& conv, const float* dy, const float* w, int64_t row,
                     float* dx, int64_t channel_stride))
 
-// Returns the largest number of outputs that a WeightPart may have.
+// Returns the largest WeightPart::outputs (output channels) for this kernel size.
 DTRAIN_ISA_DECLARE(int64_t, MaxPartOutputs, (int64_t kernel))
 
 // Adds one block's part of the weight gradient to `sums`, which has sixteen partial sums for each element of the part.

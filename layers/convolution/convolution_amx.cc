@@ -1,4 +1,4 @@
-// Convolution on the CPU, implementation "amx", for `precision: bf16` on a CPU with AMX (bf16_passes.h).
+// Implements convolution on the CPU under the name "amx", for `precision: bf16` on a CPU with AMX (bf16_passes.h).
 //
 // Only the factors of products are bf16; sums and all tensors are fp32.
 #include "framework/core/isa.h"

@@ -1,5 +1,5 @@
-// Convolution on the CPU, implementation "batch_blocked", for channel counts that fill a channel-blocked library's
-// vectors badly (LeNet's 1, 6, 20, 50).
+// Implements convolution on the CPU under the name "batch_blocked", for channel counts that fill a channel-blocked
+// library's vectors badly (LeNet's 1, 6, 20, 50).
 //
 // It is chosen for stride 1 and a window of 3 or 5 if rounding the channels up to sixteen would compute at least a
 // quarter too much.  The rule does not depend on the batch: fewer than sixteen samples leave lanes idle, but a sample's

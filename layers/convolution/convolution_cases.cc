@@ -1,4 +1,4 @@
-// Reference implementation of convolution in plain loops, against which every kernel is tested.
+// Implements convolution in plain loops, as the reference against which every kernel is tested.
 #include "framework/nn/layer_case.h"
 #include "layers/convolution/convolution.h"
 
@@ -71,7 +71,7 @@ class ConvolutionReference : public LayerReference {
   }
 };
 
-// The Winograd kernel's rounding errors, relative to those of a plain sum.
+// This allows for the Winograd kernel's rounding errors, relative to those of a plain sum.
 constexpr double kWinograd = 8;
 
 DTRAIN_LAYER_CASES(

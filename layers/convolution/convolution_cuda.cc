@@ -1,5 +1,5 @@
-// Convolution on the GPU, implementation "cudnn", for every shape that cuDNN supports.  If it has no algorithm for
-// groups, dilation or different sides, our own loops replace it (convolution_direct_cuda.cu).
+// Implements convolution on the GPU under the name "cudnn", for every shape that cuDNN supports.  If it has no
+// algorithm for groups, dilation or different sides, our own loops replace it (convolution_direct_cuda.cu).
 //
 // Images are channels last, as tensor cores require.  The weights stay in plain OIHW order in the arenas; cuDNN reads a
 // channels_last copy in scratch memory, and its gradient of that copy is reordered back.

@@ -1,5 +1,5 @@
-// Convolution on the GPU directly from the definition, for groups, dilation or different sides if cuDNN has no
-// deterministic kernel (convolution_cuda.cc).  One thread computes an element of y or dx, one block a weight's
+// Implements convolution on the GPU directly from the definition, for groups, dilation or different sides if cuDNN has
+// no deterministic kernel (convolution_cuda.cc).  One thread computes an element of y or dx, one block a weight's
 // gradient.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` factors are rounded
 // as for cuDNN, but results are not.
 #include <cuda_bf16.h>
@@ -14,7 +14,7 @@
 namespace dtrain {
 namespace {
 
-// One axis (rows or columns) of image, window and output.
+// Describes one axis (rows or columns) of image, window and output.
 struct Side {
   int64_t pixels, results, kernel, stride, pad, dilation;
 

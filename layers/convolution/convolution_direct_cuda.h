@@ -1,4 +1,4 @@
-// The GPU convolution that uses no library (convolution_direct_cuda.cu).
+// Declares the GPU convolution that uses no library (convolution_direct_cuda.cu).
 #pragma once
 
 #include <memory>

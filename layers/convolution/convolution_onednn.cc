@@ -1,4 +1,4 @@
-// Convolution on the CPU, implementation "onednn", for every shape, including groups and dilation.
+// Implements convolution on the CPU under the name "onednn", for every shape, including groups and dilation.
 //
 // Images are channels last.  With one input channel, plain has the same memory layout, so the offer asks for plain and
 // no reordering is inserted; oneDNN's descriptor still says channels last, because oneDNN has no fast kernel from plain
@@ -28,7 +28,7 @@ bool OneDnnTakesRelu() { return CpuIsa() != Isa::kAvx; }
 
 size_t AlignUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Descriptors in the net's formats; any_w lets oneDNN choose the format.
+// Holds the descriptors in the net's formats; any_w lets oneDNN choose the format.
 struct Descs {
   dnnl::memory::desc x, y, w, any_w, bias;
   dnnl::memory::dims strides, dilations, pads;

@@ -1,5 +1,5 @@
-// Convolution on the CPU, implementation "winograd", for 3 x 3 windows, stride 1 or (with pad 1) 2, and channels in
-// multiples of sixteen (winograd_loops.h).
+// Implements convolution on the CPU under the name "winograd", for 3 x 3 windows, stride 1 or (with pad 1) 2, and
+// channels in multiples of sixteen (winograd_loops.h).
 //
 // It is two to three times as fast as a direct convolution if there are enough channels to hide the transforms, and it
 // reads weights and writes their gradient in plain order, without packing.  Its rounding errors are about five times

@@ -39,7 +39,7 @@ constexpr int64_t PanelFloats(int64_t rows) { return rows * kWinogradBlock + 16;
 
 enum class WinogradKind { kFour, kTwo, kHalving, kDoubling };
 
-// The division of images into tiles.  Tiles are numbered along the rows of an image, then by image.
+// Describes the division of images into tiles.  Tiles are numbered along the rows of an image, then by image.
 struct WinogradTiling {
   WinogradKind kind = WinogradKind::kFour;
   int64_t pad = 0;  // zeros around the input
@@ -65,7 +65,7 @@ struct WinogradTiling {
   }
 };
 
-// Tiles [first, first + count), which are rows [row, row + count) of panels with panel_rows rows.
+// Describes the tiles [first, first + count), which are rows [row, row + count) of panels with panel_rows rows.
 struct WinogradPart {
   int64_t first = 0;
   int64_t count = 0;
@@ -90,7 +90,7 @@ DTRAIN_ISA_DECLARE(void, WinogradOutput,
                     int64_t first_channel, int64_t width, const float* panels, const float* bias,
                     bool relu, float* y))
 
-// A block of the weights w [outputs, channels, 3, 3].
+// Describes a block of the weights w [outputs, channels, 3, 3].
 struct WinogradWeightBlock {
   int64_t channels = 0;  // channels of w
   int64_t first_output = 0, outputs = 0;

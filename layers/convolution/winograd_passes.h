@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// A convolution from x [N, in_height, in_width, C] to y [N, out_height, out_width, O], both channels last.
+// Describes a convolution from x [N, in_height, in_width, C] to y [N, out_height, out_width, O], both channels last.
 struct WinogradProblem {
   int64_t batch = 0;
   int64_t channels = 0;  // C

@@ -1,4 +1,4 @@
-// The matrix products of the Winograd convolution, with a register tile of six rows.
+// Computes the matrix products of the Winograd convolution, with a register tile of six rows.
 #include "framework/device/cpu/simd.h"
 #include "layers/convolution/winograd_loops.h"
 

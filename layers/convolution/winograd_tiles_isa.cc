@@ -1,11 +1,11 @@
-// The Winograd convolution's transforms of images into panels and back.
+// Implements the Winograd convolution's transforms of images into panels and back.
 #include "layers/convolution/winograd_loops.h"
 #include "layers/convolution/winograd_transform.h"
 
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// The position of the upper left corner of a tile's window.
+// Holds the position of the upper left corner of a tile's window.
 struct Corner {
   int64_t image, row, column;
 };
@@ -16,7 +16,7 @@ Corner CornerOf(const WinogradTiling& tiling, int64_t tile, int64_t step, int64_
           of_image % tiling.columns * step - pad};
 }
 
-// An image tensor [N, height, width, channels].
+// Refers to an image tensor [N, height, width, channels].
 struct Images {
   const float* data;
   int64_t height, width, channels;
@@ -55,7 +55,8 @@ void IntoPanels(const WinogradTiling& tiling, const WinogradPart& part, const Im
   }
 }
 
-// `width` of the `channels` channels of y. y, bias and the panels begin with the first of them.
+// Describes `width` of the `channels` channels of y. y, bias and the panels begin with the first of
+// them.
 struct OutputPart {
   float* y;
   const float* bias;

@@ -1,5 +1,5 @@
-// The one-dimensional transforms of winograd_loops.h, each as out = T in on vectors at a given distance, and Both,
-// which applies one to the rows and columns of a square.  Include this only in sources that end in _isa.cc.
+// Implements the one-dimensional transforms of winograd_loops.h, each as out = T in on vectors at a given distance, and
+// Both, which applies one to the rows and columns of a square.  Include this only in sources that end in _isa.cc.
 //
 // F(4, 3): Lavin and Gray 2015, section 4.3, the points 0, 1, -1, 2, -2, infinity
 // F(2, 3): section 4.1

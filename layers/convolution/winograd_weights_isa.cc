@@ -1,4 +1,4 @@
-// The Winograd convolution's transforms of weights from plain OIHW order, and of their gradient back to it.
+// Implements the Winograd convolution's transforms of weights from plain OIHW order, and of their gradient back to it.
 #include "layers/convolution/winograd_loops.h"
 #include "layers/convolution/winograd_transform.h"
 

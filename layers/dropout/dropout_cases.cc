@@ -1,4 +1,5 @@
-// Reference implementation of dropout in plain loops, which draws one random number at a time.
+// Implements dropout in plain loops, as the reference for the tests; it draws one random number at
+// a time.
 #include "framework/nn/layer_case.h"
 #include "layers/dropout/dropout.h"
 

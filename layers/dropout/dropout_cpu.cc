@@ -1,4 +1,5 @@
-// Dropout on the CPU, implementation "direct".  Backward draws the mask again instead of saving it.
+// Implements dropout on the CPU under the name "direct".  Backward draws the mask again instead of
+// saving it.
 #include <cstring>
 
 #include "framework/device/cpu/parallel.h"

@@ -1,4 +1,5 @@
-// Dropout on the GPU, implementation "direct".  It draws the same masks as the CPU; Backward draws them again.
+// Implements dropout on the GPU under the name "direct".  It draws the same masks as the CPU; Backward draws them
+// again.
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/dropout/dropout.h"
@@ -6,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-// The key of a batch's random numbers.
+// Holds the key of a batch's random numbers.
 struct DropoutKey {
   uint64_t seed, layer_index, step;
   int64_t first_position;

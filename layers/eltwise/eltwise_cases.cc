@@ -1,4 +1,4 @@
-// Reference implementation of elementwise sum, product and maximum in plain loops.
+// Implements elementwise sum, product and maximum in plain loops, as the reference for the tests.
 #include "framework/nn/layer_case.h"
 #include "layers/eltwise/eltwise.h"
 

@@ -1,4 +1,5 @@
-// Eltwise on the CPU, implementation "direct".  It runs in whatever format the first input has.
+// Implements eltwise on the CPU under the name "direct".  It runs in whatever format the first
+// input has.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

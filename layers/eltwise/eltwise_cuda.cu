@@ -1,5 +1,6 @@
-// Eltwise on the GPU, implementation "direct".  It runs in whatever format the first input has.  A pass combines two
-// tensors, so n inputs take n - 1 passes; a sum's backward pass writes the gradients of two inputs at a time.
+// Implements eltwise on the GPU under the name "direct".  It runs in whatever format the first input has.  A pass
+// combines two tensors, so n inputs take n - 1 passes; a sum's backward pass writes the gradients of two inputs at a
+// time.
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
 #include "layers/eltwise/eltwise.h"
@@ -22,7 +23,7 @@ struct Join {
   }
 };
 
-// The gradient by the output before the fused ReLU, if there is one.
+// Gives the gradient by the output before the fused ReLU, if there is one.
 struct Gradient {
   const float* y;  // null: no ReLU
   const float* dy;

@@ -1,4 +1,4 @@
-// The loops of eltwise, compiled once per instruction set (eltwise_loops_isa.cc).
+// The loops of eltwise are compiled once per instruction set (eltwise_loops_isa.cc).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ DTRAIN_ISA_DECLARE(void, SumForward,
 DTRAIN_ISA_DECLARE(void, ProductForward,
                    (const float* a, const float* b, int64_t count, bool relu, float* y))
 
-// The next input of a maximum.
+// Describes the next input of a maximum.
 struct MaxTerm {
   const float* values;
   uint16_t place;  // index of the input, from 1

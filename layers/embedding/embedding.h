@@ -1,4 +1,4 @@
-// A learned vector for each token (PyTorch Embedding, Caffe Embed).
+// Gives a learned vector for each token (PyTorch Embedding, Caffe Embed).
 //   y[n,t,:] = w[x[n,t],:]
 //   x [N, ...] int32 tokens;  w [V, E];  y [N, ..., E]
 // V is the key `vocabulary`, or, if not given, the number of classes of the input's tokens.  A token outside [0, V)

@@ -1,4 +1,4 @@
-// Reference implementation of embedding in plain loops.
+// Implements embedding in plain loops, as the reference for the tests.
 #include "framework/nn/layer_case.h"
 #include "layers/embedding/embedding.h"
 

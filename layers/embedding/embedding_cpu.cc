@@ -1,4 +1,4 @@
-// Embedding on the CPU, implementation "direct".
+// Implements embedding on the CPU under the name "direct".
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

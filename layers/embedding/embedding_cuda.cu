@@ -1,4 +1,4 @@
-// Embedding on the GPU, implementation "direct".
+// Implements embedding on the GPU under the name "direct".
 #include "framework/kernels/cuda/embedding_gradient.h"
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"

@@ -1,4 +1,4 @@
-// The last state of a recurrent layer's output, for each sentence (h_n of PyTorch's GRU and LSTM).
+// Gives the last state of a recurrent layer's output, for each sentence (h_n of PyTorch's GRU and LSTM).
 //   x [N, T, D H]; tokens [N, T] int32
 //   y [N, D H]: the state at the sentence's last token; with `bidirectional: true` (D = 2) the second half is the
 //               reverse direction's state at the first token, where it ends

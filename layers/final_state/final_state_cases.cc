@@ -1,4 +1,4 @@
-// Reference implementation of the final state in plain loops.
+// Implements the final state in plain loops, as the reference for the tests.
 #include "framework/nn/layer_case.h"
 #include "layers/final_state/final_state.h"
 

@@ -1,4 +1,4 @@
-// Final state on the CPU, implementation "direct".
+// Implements the final state on the CPU under the name "direct".
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

@@ -1,4 +1,4 @@
-// Final state on the GPU, implementation "direct".
+// Implements the final state on the GPU under the name "direct".
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/final_state/final_state.h"

@@ -1,4 +1,4 @@
-// Reference implementation of GELU in plain loops.
+// Implements GELU in plain loops, as the reference for the tests.
 #include <cmath>
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// GELU on the CPU, implementation "direct".
+// Implements GELU on the CPU under the name "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
 #include "layers/gelu/gelu.h"
 #include "layers/gelu/gelu_loops.h"

@@ -1,4 +1,4 @@
-// GELU on the GPU, implementation "direct".
+// Implements GELU on the GPU under the name "direct".
 #include <cmath>
 
 #include "framework/kernels/cuda/elementwise.h"

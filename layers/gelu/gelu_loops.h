@@ -1,4 +1,4 @@
-// The loops of GELU, compiled once per instruction set (gelu_loops_isa.cc).
+// The loops of GELU are compiled once per instruction set (gelu_loops_isa.cc).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace dtrain {
 
-// Coefficients of `approximate: tanh` (gelu.h): 2 z = x (kGeluLinear + kGeluCubic x^2).
+// These are the coefficients of `approximate: tanh` (gelu.h): 2 z = x (kGeluLinear + kGeluCubic
+// x^2).
 inline constexpr double kGeluLinear = 1.5957691216057308;  // 2 sqrt(2 / pi)
 inline constexpr double kGeluCubic = 0.044715 * kGeluLinear;
 

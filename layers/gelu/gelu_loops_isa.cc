@@ -5,7 +5,7 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// P(x) and exp(-x^2 / 2).
+// Holds P(x) and exp(-x^2 / 2).
 struct Normal {
   float distribution, bell;
 };

@@ -1,4 +1,4 @@
-// Test cases of group normalisation; the reference implementation is in row_norm_ref.h.
+// Defines the test cases of group normalisation; the reference implementation is in row_norm_ref.h.
 #include "framework/nn/row_norm_ref.h"
 
 namespace dtrain {

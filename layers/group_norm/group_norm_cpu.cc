@@ -1,4 +1,4 @@
-// Group normalisation on the CPU, implementation "direct".
+// Implements group normalisation on the CPU under the name "direct".
 #include "framework/kernels/cpu/row_norm.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// Group normalisation on the GPU, implementation "direct".
+// Implements group normalisation on the GPU under the name "direct".
 #include "framework/kernels/cuda/row_norm.h"
 
 namespace dtrain {

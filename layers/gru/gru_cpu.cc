@@ -1,4 +1,4 @@
-// GRU on the CPU, implementation "packed".
+// Implements the GRU on the CPU under the name "packed".
 #include "framework/kernels/cpu/loops.h"
 #include "framework/kernels/cpu/recurrent_kernel.h"
 

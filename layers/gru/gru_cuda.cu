@@ -1,4 +1,4 @@
-// GRU on the GPU, implementation "cublas".
+// Implements the GRU on the GPU under the name "cublas".
 #include "framework/kernels/cuda/recurrent.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// Reference implementation of the inner product in plain loops, against which every kernel is tested.
+// Implements the inner product in plain loops, as the reference against which every kernel is tested.
 #include "framework/nn/layer_case.h"
 #include "layers/inner_product/inner_product.h"
 

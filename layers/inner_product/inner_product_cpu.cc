@@ -1,4 +1,4 @@
-// Inner product on the CPU, implementation "gemm".
+// Implements the inner product on the CPU under the name "gemm".
 //
 // Forward uses our own product. dnnl_sgemm takes different code paths for different row counts, so a sample's output
 // would depend on its batch (oneDNN 2.6: AVX-512 below 16 rows, AVX2 if rows mod 6 is 1 to 3, and with two threads if

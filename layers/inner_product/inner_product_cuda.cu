@@ -1,5 +1,5 @@
-// Inner product on the GPU, implementation "cublas". cuBLAS computes the products; one more pass applies bias and fused
-// ReLU.
+// Implements the inner product on the GPU under the name "cublas". cuBLAS computes the products; one more pass applies
+// bias and fused ReLU.
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"

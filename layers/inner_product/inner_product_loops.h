@@ -1,4 +1,4 @@
-// The loops of the inner product, compiled once per instruction set (inner_product_loops_isa.cc).
+// The loops of the inner product are compiled once per instruction set (inner_product_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

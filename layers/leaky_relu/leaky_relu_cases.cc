@@ -1,4 +1,4 @@
-// Reference implementation of leaky ReLU in plain loops.
+// Implements leaky ReLU in plain loops, as the reference for the tests.
 #include "framework/nn/layer_case.h"
 #include "layers/leaky_relu/leaky_relu.h"
 

@@ -1,4 +1,4 @@
-// Leaky ReLU on the CPU, implementation "direct".
+// Implements leaky ReLU on the CPU under the name "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
 #include "layers/leaky_relu/leaky_relu.h"
 #include "layers/leaky_relu/leaky_relu_loops.h"

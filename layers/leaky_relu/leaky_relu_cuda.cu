@@ -1,4 +1,4 @@
-// Leaky ReLU on the GPU, implementation "direct".
+// Implements leaky ReLU on the GPU under the name "direct".
 #include "framework/kernels/cuda/elementwise.h"
 #include "layers/leaky_relu/leaky_relu.h"
 

@@ -1,4 +1,4 @@
-// The loops of leaky ReLU, compiled once per instruction set (leaky_relu_loops_isa.cc).
+// The loops of leaky ReLU are compiled once per instruction set (leaky_relu_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

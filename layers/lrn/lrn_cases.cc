@@ -1,4 +1,4 @@
-// Reference implementation of local response normalisation in plain loops.
+// Implements local response normalisation in plain loops, as the reference for the tests.
 #include <algorithm>
 #include <cmath>
 

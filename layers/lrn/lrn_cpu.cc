@@ -1,6 +1,6 @@
-// LRN on the CPU, implementation "direct", for plain tensors.  Threads divide the samples.  Forward saves `scale`, of
-// x's size, for Backward; in evaluation it is in scratch memory instead.  Backward's scratch memory holds ratios and
-// powers, of x's size, and a plane of sums per sample.
+// Implements LRN on the CPU under the name "direct", for plain tensors.  Threads divide the samples.  Forward saves
+// `scale`, of x's size, for Backward; in evaluation it is in scratch memory instead.  Backward's scratch memory holds
+// ratios and powers, of x's size, and a plane of sums per sample.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"

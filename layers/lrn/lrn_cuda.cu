@@ -1,5 +1,5 @@
-// LRN on the GPU, implementation "direct", for plain tensors, with one thread per element.  Forward saves `scale` for
-// Backward, whose scratch memory holds the ratios.
+// Implements LRN on the GPU under the name "direct", for plain tensors, with one thread per element.  Forward saves
+// `scale` for Backward, whose scratch memory holds the ratios.
 #include <cmath>
 
 #include "framework/kernels/cuda/loops.h"

@@ -1,4 +1,4 @@
-// Reference implementation of the LSTM's cell in plain loops.
+// Implements the LSTM's cell in plain loops, as the reference for the tests.
 #include <cmath>
 
 #include "framework/nn/recurrent_ref.h"

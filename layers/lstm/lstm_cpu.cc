@@ -1,4 +1,4 @@
-// LSTM on the CPU, implementation "packed".
+// Implements the LSTM on the CPU under the name "packed".
 #include "framework/kernels/cpu/recurrent_kernel.h"
 #include "layers/lstm/lstm_loops.h"
 

@@ -1,4 +1,4 @@
-// LSTM on the GPU, implementation "cublas".
+// Implements the LSTM on the GPU under the name "cublas".
 #include "framework/kernels/cuda/recurrent.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// The elementwise part of an LSTM for one sample and one step, compiled once per instruction set (lstm_loops_isa.cc).
+// The elementwise part of an LSTM for one sample and one step is compiled once per instruction set (lstm_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

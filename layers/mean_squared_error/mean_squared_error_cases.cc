@@ -1,4 +1,4 @@
-// Test cases of the mean squared error.
+// Defines the test cases of the mean squared error.
 #include "framework/nn/element_loss_ref.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// Mean squared error on the CPU, implementation "direct".
+// Implements the mean squared error on the CPU under the name "direct".
 #include "framework/kernels/cpu/element_loss.h"
 #include "layers/mean_squared_error/mean_squared_error.h"
 

@@ -1,4 +1,4 @@
-// Mean squared error on the GPU, implementation "direct".
+// Implements the mean squared error on the GPU under the name "direct".
 #include "framework/kernels/cuda/element_loss.h"
 #include "layers/mean_squared_error/mean_squared_error.h"
 

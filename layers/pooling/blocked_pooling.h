@@ -19,7 +19,7 @@ struct PoolingPlane {
   int64_t lanes = 16;  // a multiple of 16
 };
 
-// The value in `winners` if no pixel of the window takes the gradient, because the ReLU's output is 0.
+// This is the value in `winners` if no pixel of the window takes the gradient, because the ReLU's output is 0.
 inline constexpr uint8_t kNoWinner = 255;
 
 // y = the largest of each window, then max(0, .) if `relu`.  `winners` (may be null) receives, for each element of y,

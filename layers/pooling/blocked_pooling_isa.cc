@@ -10,8 +10,8 @@ typedef uint8_t UnalignedVecByte __attribute__((vector_size(kLanes), aligned(1),
 DTRAIN_INLINE int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 DTRAIN_INLINE int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// The rows [top, bottom) and columns [left, right) of a window that are inside the image. first_row and first_column
-// are the window's upper left corner, which may be outside.
+// Describes the rows [top, bottom) and columns [left, right) of a window that are inside the image. first_row and
+// first_column are the window's upper left corner, which may be outside.
 struct Window {
   int64_t top, bottom, left, right;
   int64_t first_row, first_column;

@@ -1,4 +1,5 @@
-// One axis of pooling: the rows of an image and its windows, or the columns.  Used by the CPU's and the GPU's kernels.
+// Describes one axis of pooling: the rows of an image and its windows, or the columns.  The CPU's and the GPU's kernels
+// use it.
 //
 //   windows of a given size   window i covers the pixels [i stride - pad, i stride - pad + kernel)
 //   adaptive                  window i of N covers [floor(i H / N), ceil((i + 1) H / N)) of H pixels
@@ -45,7 +46,7 @@ struct PoolingAxis {
   }
 };
 
-// The windows of an image.
+// Describes the windows of an image.
 struct PoolingWindows {
   PoolingAxis rows, columns;
 

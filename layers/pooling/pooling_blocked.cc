@@ -1,5 +1,6 @@
-// Pooling on the CPU, implementations "batch_blocked" and "channels_last", for an input that is already in that format
-// and square windows of one size, stride and pad.  For max pooling, an index in the window must fit in a byte.
+// Implements pooling on the CPU under the names "batch_blocked" and "channels_last", for an input that is already in
+// that format and square windows of one size, stride and pad.  For max pooling, an index in the window must fit in a
+// byte.
 #include "framework/device/cpu/parallel.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/blocked_pooling.h"

@@ -1,4 +1,4 @@
-// Reference implementation of pooling in plain loops, against which every kernel is tested.
+// Implements pooling in plain loops, as the reference against which every kernel is tested.
 #include <cmath>
 #include <utility>
 

@@ -1,6 +1,6 @@
-// Pooling on the GPU, implementation "direct", for channels_last images.  One thread computes each output, in the
-// backward pass each input's gradient, so the order of additions is fixed. cuDNN's pooling is not used: for a maximum
-// it requires x and y to be kept, whereas a byte per window is enough.
+// Implements pooling on the GPU under the name "direct", for channels_last images.  One thread computes each output, in
+// the backward pass each input's gradient, so the order of additions is fixed. cuDNN's pooling is not used: for a
+// maximum it requires x and y to be kept, whereas a byte per window is enough.
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"

@@ -1,4 +1,5 @@
-// Pooling on the CPU, implementation "direct", computed from the definition for plain and channels_last images.
+// Implements pooling on the CPU under the name "direct", computed from the definition for plain and channels_last
+// images.
 #include <algorithm>
 
 #include "framework/device/cpu/parallel.h"
@@ -8,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// The distances between neighbours along the channels, rows and columns of an image, in elements.
+// Holds the distances between neighbours along the channels, rows and columns of an image, in elements.
 struct Strides {
   int64_t channel, row, column;
 };
@@ -51,7 +52,7 @@ class PoolingDirect : public Kernel {
   }
 
  private:
-  // The pixels of a window that are inside the image, relative to the window's upper left corner.
+  // Describes the pixels of a window that are inside the image, relative to the window's upper left corner.
   struct Window {
     int64_t top, bottom, left, right;
     float share;

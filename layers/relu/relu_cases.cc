@@ -1,4 +1,4 @@
-// Reference implementation of ReLU in plain loops.
+// Implements ReLU in plain loops, as the reference for the tests.
 #include "framework/nn/layer_case.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-// ReLU on the CPU, implementation "direct".
+// Implements ReLU on the CPU under the name "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
 #include "layers/relu/relu_loops.h"
 

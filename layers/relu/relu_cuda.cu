@@ -1,4 +1,4 @@
-// ReLU on the GPU, implementation "direct".
+// Implements ReLU on the GPU under the name "direct".
 #include "framework/kernels/cuda/elementwise.h"
 
 namespace dtrain {

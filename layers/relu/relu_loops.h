@@ -1,4 +1,4 @@
-// The loops of ReLU, compiled once per instruction set (relu_loops_isa.cc).
+// The loops of ReLU are compiled once per instruction set (relu_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

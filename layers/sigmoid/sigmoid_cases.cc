@@ -1,4 +1,4 @@
-// Reference implementation of the logistic function in plain loops.
+// Implements the logistic function in plain loops, as the reference for the tests.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

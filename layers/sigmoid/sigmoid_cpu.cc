@@ -1,4 +1,4 @@
-// Sigmoid on the CPU, implementation "direct".
+// Implements sigmoid on the CPU under the name "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
 #include "layers/sigmoid/sigmoid_loops.h"
 

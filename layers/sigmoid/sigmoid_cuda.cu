@@ -1,4 +1,4 @@
-// Sigmoid on the GPU, implementation "direct".
+// Implements sigmoid on the GPU under the name "direct".
 #include <cmath>
 
 #include "framework/kernels/cuda/elementwise.h"

@@ -1,4 +1,4 @@
-// The loops of sigmoid, compiled once per instruction set (sigmoid_loops_isa.cc).
+// The loops of sigmoid are compiled once per instruction set (sigmoid_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

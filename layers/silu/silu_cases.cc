@@ -1,4 +1,4 @@
-// Reference implementation of SiLU in plain loops.
+// Implements SiLU in plain loops, as the reference for the tests.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

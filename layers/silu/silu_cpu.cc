@@ -1,4 +1,4 @@
-// SiLU on the CPU, implementation "direct".
+// Implements SiLU on the CPU under the name "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
 #include "layers/silu/silu_loops.h"
 

@@ -1,4 +1,4 @@
-// SiLU on the GPU, implementation "direct".
+// Implements SiLU on the GPU under the name "direct".
 #include <cmath>
 
 #include "framework/kernels/cuda/elementwise.h"

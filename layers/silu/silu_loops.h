@@ -1,4 +1,4 @@
-// The loops of SiLU, compiled once per instruction set (silu_loops_isa.cc).
+// The loops of SiLU are compiled once per instruction set (silu_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reference implementation of softmax cross-entropy in plain loops.
+// Implements softmax cross-entropy in plain loops, as the reference for the tests.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Softmax cross-entropy on the CPU, implementation "direct".  Threads divide the rows.
+// Implements softmax cross-entropy on the CPU under the name "direct".  Threads divide the rows.
 //
 // Forward saves {largest logit, 1 / sum of exponentials} of each row for Backward, which computes the exponentials
 // again: for the thousands of classes of a vocabulary, writing them to memory and reading them back would take longer,

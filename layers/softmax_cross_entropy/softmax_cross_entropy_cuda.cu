@@ -1,4 +1,4 @@
-// Softmax cross-entropy on the GPU, implementation "direct".
+// Implements softmax cross-entropy on the GPU under the name "direct".
 //
 // As on the CPU, Forward saves {largest logit, 1 / sum of exponentials} of each row for Backward, which computes the
 // exponentials again.
@@ -11,17 +11,17 @@
 namespace dtrain {
 namespace {
 
-// The saved values of one row.
+// Holds the saved values of one row.
 struct KeptRow {
   float largest, inverse_sum;
 };
 
-// The sums over a row of exp(x - largest) and of x - largest.  They are double, as on the CPU.
+// Holds the sums over a row of exp(x - largest) and of x - largest.  They are double, as on the CPU.
 struct RowSums {
   double exponentials, logits;
 };
 
-// The logits and their labels.
+// Refers to the logits and their labels.
 struct LabelledRows {
   const float* x;
   const int32_t* labels;

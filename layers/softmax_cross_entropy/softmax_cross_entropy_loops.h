@@ -1,4 +1,4 @@
-// Softmax of one row, compiled once per instruction set (softmax_cross_entropy_loops_isa.cc).
+// The softmax of one row is compiled once per instruction set (softmax_cross_entropy_loops_isa.cc).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Reference implementation of tanh in plain loops.
+// Implements tanh in plain loops, as the reference for the tests.
 #include <cmath>
 
 #include "framework/nn/layer_case.h"

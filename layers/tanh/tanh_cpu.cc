@@ -1,4 +1,4 @@
-// Tanh on the CPU, implementation "direct".
+// Implements tanh on the CPU under the name "direct".
 #include "framework/kernels/cpu/elementwise_kernel.h"
 #include "framework/kernels/cpu/loops.h"
 

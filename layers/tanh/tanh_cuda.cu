@@ -1,4 +1,4 @@
-// tanh on the GPU, implementation "direct".
+// Implements tanh on the GPU under the name "direct".
 #include <cmath>
 
 #include "framework/kernels/cuda/elementwise.h"

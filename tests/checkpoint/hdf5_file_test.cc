@@ -157,17 +157,17 @@ TEST(Hdf5File, SaysWhichOtherFileIsNotOpened) {
     return WhatOf<CheckpointError>([&] { in.ShapeOf("all/data"); });
   };
   EXPECT_EQ(refusal(Elsewhere::kExternalStorage),
-            "cannot read file.h5: all/data: its values lie in another file, '/etc/passwd', and no "
-            "other file is opened");
+            "cannot read file.h5: all/data: its values lie in another file, "
+            "'/etc/passwd'; dtrain reads only this file");
   for (const Elsewhere link :
        {Elsewhere::kExternalLink, Elsewhere::kSoftLink, Elsewhere::kExternalGroup}) {
     EXPECT_EQ(refusal(link),
-              "cannot read file.h5: all/data: it is a link into another file, '/etc/passwd', and "
-              "no other file is opened");
+              "cannot read file.h5: all/data: it is a link into another file, '/etc/passwd'; "
+              "dtrain reads only this file");
   }
   EXPECT_EQ(refusal(Elsewhere::kVirtual),
-            "cannot read file.h5: all/data: it is a virtual data set, made of others, and no other "
-            "file is opened");
+            "cannot read file.h5: all/data: it is a virtual data set, made of others; "
+            "dtrain reads only this file");
 }
 
 // Listing the data sets checks each of them too, and names the one that leads elsewhere.

@@ -61,8 +61,9 @@ TEST_F(Csv, WhatIsNoTableIsRefusedWithItsLineAndColumn) {
   EXPECT_THAT(Refusal(""), HasSubstr("is empty"));
   EXPECT_THAT(Refusal("a,b\n"), HasSubstr("a header and no samples"));
   EXPECT_THAT(Refusal("1\n2\n"), HasSubstr("one field"));
-  EXPECT_THAT(Refusal("a,b,c\n1,2,3\n1,2\n"), HasSubstr("line 3: 2 fields, the first line has 3"));
-  EXPECT_THAT(Refusal("1,2,3\n\n1,2,3\n"), HasSubstr("line 2: 1 field"));
+  EXPECT_THAT(Refusal("a,b,c\n1,2,3\n1,2\n"),
+              HasSubstr("line 3 has 2 fields; the first line has 3"));
+  EXPECT_THAT(Refusal("1,2,3\n\n1,2,3\n"), HasSubstr("line 2 has 1 field"));
   EXPECT_THAT(Refusal("a,b\n1,2\nnan,2\n"), HasSubstr("line 3: column 1 ('a') is 'nan'"));
   EXPECT_THAT(Refusal("1,2\n,2\n"), HasSubstr("line 2: column 1 is empty"));
   EXPECT_THAT(Refusal("1,2\n1x,2\n"), HasSubstr("column 1 is '1x', not a number"));

@@ -85,7 +85,7 @@ TEST_F(Npy, ImagesOfBytesAreImagesWhereverTheirChannelsAre) {
   EXPECT_THAT(set->image_info()->class_names, ElementsAre("a", "b", "c"));
   const std::string unclear =
       Write(NpyOf("|u1", "1, 3, 2, 3", std::vector<uint8_t>(18)), NpyOf<int64_t>("<i8", "1,", {0}));
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("npy", unclear); }), HasSubstr("not clear"));
+  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("npy", unclear); }), HasSubstr("does not tell"));
 }
 
 TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
@@ -115,7 +115,7 @@ TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
   EXPECT_THAT(refusal(NpyOf<float>("<f4", "1, 12", last), Shape{3, 2, 2}), HasSubstr("[1, 12]"));
   EXPECT_THAT(refusal(NpyOf<float>("<f4", "1, 3, 4", last), Shape{12}), HasSubstr("[1, 3, 4]"));
   EXPECT_THAT(refusal(NpyOf("<f4", "1, 2, 2, 2", std::vector<float>(8)), Shape{2, 2, 2}),
-              HasSubstr("not clear which axis"));
+              HasSubstr("does not tell which axis"));
 }
 
 TEST_F(Npy, VectorsAreNormalisedByTheirColumnsAndMayHaveNumbersAsLabels) {

@@ -16,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-// One method of summing a vector over all ranks, and its sample times.
+// Describes one method of summing a vector over all ranks, and its sample times.
 struct Candidate {
   std::string name;
   std::function<void(std::span<float>)> reduce;

@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// A one-way stream of messages with their arrival times (link_stream.cc).  Rank 0 sends back to back with 640 KB in
+// Describes an arrival in a one-way stream of messages (link_stream.cc).  Rank 0 sends back to back with 640 KB in
 // flight, which fills any link with a smaller bandwidth-delay product; the peer answers each message with the time at
 // which it was complete.  The peer's clock is mapped to rank 0's by the fastest of a few exchanges of time stamps, with
 // half its round trip for each way.

@@ -18,7 +18,7 @@ constexpr double kLeastTogether = 1.5;  // fewer overlap too little for an estim
 // Determined with the simulated network (tests/cli/link_shares_test.cc).
 constexpr double kSelection = 1.18;
 
-// An interval in which the same messages are under way.
+// Describes an interval in which the same messages are under way.
 struct Interval {
   double seconds = 0;
   std::vector<size_t> messages;
@@ -46,7 +46,7 @@ std::vector<Interval> IntervalsOf(std::span<const Passage> passages) {
   return intervals;
 }
 
-// Rank 0's record of one sender.
+// Rank 0 keeps this record of one sender.
 struct Sender {
   Buffer buffer;
   Request request;

@@ -14,7 +14,7 @@
 
 namespace dtrain {
 
-// The times of one message, in seconds.
+// Holds the times of one message, in seconds.
 struct Passage {
   double begin = 0;
   double end = 0;

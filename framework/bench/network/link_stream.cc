@@ -14,8 +14,8 @@
 namespace dtrain {
 namespace {
 
-// Small enough that MPI over TCP sends messages without a handshake (up to 64 KiB) and that a bucket of 100 KB is
-// visible; together less than the queue of a switch port, so that nothing is dropped.
+// The messages are small enough that MPI over TCP sends them without a handshake (up to 64 KiB) and that a bucket of
+// 100 KB is visible; together they are less than the queue of a switch port, so that nothing is dropped.
 constexpr int64_t kMessageBytes = 16 << 10;
 constexpr int64_t kInFlight = 40;
 constexpr int64_t kLeastBytes = 4 << 20;
@@ -72,14 +72,14 @@ void AnswerClock(Transport& transport) {
   }
 }
 
-// One message of the stream and the time stamp that answers it.
+// Holds the requests of one message of the stream and of the time stamp that answers it.
 struct Slot {
   Request message;
   Request stamped;
   Nanos stamp = 0;
 };
 
-// Rank 0's part of one stream.
+// Runs rank 0's part of one stream.
 Arrivals Stream(Transport& transport, Rank peer, int64_t messages) {
   const Buffer buffer(kMessageBytes);  // all messages are equal
   const std::span<const std::byte> message(static_cast<const std::byte*>(buffer.data()),
@@ -104,7 +104,7 @@ Arrivals Stream(Transport& transport, Rank peer, int64_t messages) {
   return arrivals;
 }
 
-// The peer's part of one stream; the peer spins until the first message arrives.
+// Runs the peer's part of one stream; the peer spins until the first message arrives.
 void TakeStream(Transport& transport, int64_t messages) {
   const Buffer buffer(kInFlight * kMessageBytes);
   auto* memory = static_cast<std::byte*>(buffer.data());

@@ -123,7 +123,7 @@ Times TimeOf(const BenchTopkOptions& options, Select select, Read read) {
   return times;
 }
 
-// Two vectors of one distribution: a selection from the first precedes the measured ones.
+// Holds two vectors of one distribution: a selection from the first precedes the measured ones.
 struct Drawn {
   Drawn(const std::string& distribution, int64_t d)
       : before(static_cast<size_t>(d)), values(static_cast<size_t>(d)) {

@@ -22,7 +22,7 @@
 namespace dtrain {
 namespace {
 
-// The worker of this rank, which sleeps instead of computing.
+// Acts as the worker of this rank, but sleeps instead of computing.
 class Sleeper {
  public:
   Sleeper(const SimulationSetup& setup, int worker, Exchange& exchange)

@@ -50,12 +50,12 @@ class StepRig {
   std::unique_ptr<ReadyTimes> ready_;
   Batch batch_;  // the fixed batch, without a data set
   std::shared_ptr<const Dataset> dataset_;
-  std::unique_ptr<Prefetcher> batches_;  // of the data set; null: use batch_
+  std::unique_ptr<Prefetcher> batches_;  // batches of dataset_; null: every step uses batch_
   Buffer state_;
   uint64_t step_ = 0;
 };
 
-// Times of one kernel.  [0]: forward, [1]: backward.
+// Holds the times of one kernel.  [0]: forward, [1]: backward.
 struct KernelTimes {
   std::string name;  // the layer's, or "conv1:reorder"
   std::string implementation;

@@ -1,4 +1,4 @@
-// LocalWorld::State: the state that the ranks of a LocalWorld share.  Included by comm/local only.
+// LocalWorld::State: the state that the ranks of a LocalWorld share.  Only comm/local includes it.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The collective "mpi": MPI_Iallreduce on chunks, since MPI's own cost per byte rises steeply for
-// buffers larger than the caches.  Its bits repeat only with the same chunks, since MPI chooses its
-// algorithm by message size.
+// The collective "mpi" calls MPI_Iallreduce on chunks, since MPI's own cost per byte rises steeply
+// for buffers larger than the caches.  Its bits repeat only with the same chunks, since MPI chooses
+// its algorithm by message size.
 #include "framework/comm/mpi/mpi_runtime.h"
 
 #include <mpi.h>

@@ -26,7 +26,7 @@ class MpiTransport : public Transport {
   void Barrier() override;
   const std::vector<Rank>& node_ranks() const override { return node_ranks_; }
 
-  // Communicator for MPI's own collectives.  This class sends no messages over it.
+  // Returns the communicator for MPI's own collectives.  This class sends no messages over it.
   MPI_Comm collective_comm() const { return collective_comm_; }
 
  private:

@@ -6,8 +6,9 @@
 namespace dtrain {
 namespace {
 
-// P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution function": in the middle, a
-// quotient of polynomials in the square of the distance from 0.5; in the tails, in sqrt(-2 log tail).
+// The coefficients are those of P. J. Acklam, "An algorithm for computing the inverse normal cumulative distribution
+// function".  He uses quotients of polynomials: in the middle, in the square of the distance from 0.5; in the tails, in
+// sqrt(-2 log tail).
 constexpr double kA[] = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                          1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
 constexpr double kB[] = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,

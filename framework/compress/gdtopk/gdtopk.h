@@ -1,4 +1,4 @@
-// GDTopK's selection: approximately the largest entries of a layer, by a threshold from a sample.
+// GDTopK selects approximately the largest entries of a layer, by a threshold from a sample.
 //
 // As in the published code of GSSP (its selection is DGC's: Lin, Han, Mao, Wang, Dally, "Deep
 // Gradient Compression", ICLR 2018, section 3 and code), with

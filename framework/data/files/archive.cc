@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 17;
 
-// The format that a file name implies.
+// Describes the format that a file name implies.
 struct Kind {
   int filter;
   bool tar;
@@ -103,7 +103,7 @@ void CheckMagic(const fs::path& path, int filter) {
       "a download may have saved an error page, or the file was unpacked but kept its name");
 }
 
-// A file opened for reading.
+// Holds a file opened for reading.
 struct Source {
   std::unique_ptr<Gzip> gzip;  // the archive's input, if compressed with gzip
   ArchivePointer archive;

@@ -1,4 +1,4 @@
-// A resumable HTTP transfer into a file (libcurl), and its progress bar (progress.cc).
+// Downloads a file over HTTP (libcurl), resumes an incomplete one, and shows a progress bar (progress.cc).
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct DownloadLimits {
   int64_t bytes = 0;  // required size of the content; 0: unknown
   int stall_seconds = 30;
   int connect_seconds = 20;
-  // For tests: a Unix socket that replaces every server.
+  // In tests, this Unix socket replaces every server.
   std::filesystem::path socket = {};
 };
 
 struct DownloadResult {
   bool whole = true;   // the server sent everything
   bool again = false;  // it broke off after some bytes: resuming may help
-  // The reason if not whole: "HTTP 404", "the server stalled: nothing came for 30 s".
+  // Gives the reason if not whole: "HTTP 404", "the server stalled: nothing came for 30 s".
   std::string message;
 };
 

@@ -13,7 +13,7 @@ namespace dtrain {
 
 class FileLock {
  public:
-  // Called at once if another process has the lock, and then every `say_seconds`.
+  // It is called at once if another process has the lock, and then every `say_seconds`.
   using OnWait = std::function<void(const std::string& holder)>;  // "process 12 on host"
   struct Wait {
     double most_seconds = 600;

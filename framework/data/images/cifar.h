@@ -25,7 +25,7 @@ struct CifarBatch {
 struct CifarInfo {
   std::string name;  // "cifar10"
   ImageSetSpec images;
-  // Number of classes of each label of a record; models learn the last label.
+  // Holds the number of classes of each label of a record; models learn the last label.
   std::vector<int64_t> label_classes;
   std::vector<CifarBatch> batches;  // in sample order
   std::string folder;               // the folder inside the published archive

@@ -1,5 +1,5 @@
-// Random crop and mirroring of training images, the augmentation usual for CIFAR (He, Zhang, Ren,
-// Sun, arXiv:1512.03385, section 4.2).
+// Crops and mirrors training images at random, the augmentation usual for CIFAR (He, Zhang, Ren, Sun, arXiv:1512.03385,
+// section 4.2).
 //
 // The crop and the mirroring are a pure function of (seed, epoch, sample): they do not depend on the worker, the batch
 // or the number of calls.

@@ -27,7 +27,7 @@ namespace {
 
 // Returns the size to which an image is scaled before the excess is cut off.
 ImageSize Covering(const ImageSize& from, const ImageSize& wanted) {
-  // Rounded up, so that it covers.
+  // The other side is rounded up, so that the image covers the wanted size.
   const int64_t columns = (from.columns * wanted.rows + from.rows - 1) / from.rows;
   if (columns >= wanted.columns) return {wanted.rows, columns};
   return {(from.rows * wanted.columns + from.columns - 1) / from.columns, wanted.columns};

@@ -20,7 +20,7 @@
 
 namespace dtrain {
 
-// The way in which an image of another size is fitted to the wanted size.
+// Fit is the way in which an image of another size is fitted to the wanted size.
 enum class Fit {
   kNone,     // not at all: it must have that size
   kStretch,  // each side by itself; proportions may change
@@ -31,7 +31,7 @@ inline constexpr const char* kFitNames[] = {"none", "stretch", "crop"};
 std::string NameOf(Fit fit);
 Fit FitOf(const std::string& name);  // DT_CHECKs that it is one
 
-// The treatment of an image that a camera stored rotated or mirrored, with an EXIF mark.
+// Orientation is the treatment of an image that a camera stored rotated or mirrored, with an EXIF mark.
 enum class Orientation {
   kIgnore,  // not turned
   kExif,    // turned upright before it is resized

@@ -1,4 +1,4 @@
-// Keys of `data:` that all sets of the user's own images share.
+// Declares the keys of `data:` that all sets of the user's own images share.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ void ImageSet::Normalise(const ImageSetSpec& like) {
   }
   spec_.mean = like.mean;
   spec_.deviation = like.deviation;
-  // The three roundings of PyTorch's ToTensor and Normalize, so that both see the same bits.
+  // The roundings are those of PyTorch's ToTensor and Normalize, so that both see the same bits.
   for (size_t c = 0; c < normalised_.size(); ++c) {
     float pixel = 0;
     for (float& value : normalised_[c]) {

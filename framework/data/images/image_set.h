@@ -18,13 +18,13 @@
 
 namespace dtrain {
 
-// One split.  images: [samples, C, H, W] row-major; labels: [samples], each below the class count.
+// Holds one split.  `images` is [samples, C, H, W], row-major, and `labels` [samples], each below the class count.
 struct LabelledImages {
   std::vector<uint8_t> images;
   std::vector<uint16_t> labels;
 };
 
-// A number for all channels, or one for each.
+// Holds a number for all channels, or one for each.
 class PerChannel {
  public:
   PerChannel(float all) : values_{all} {}

@@ -54,7 +54,8 @@ Pixels Turned(const Pixels& from, const Turn& turn) {
   Pixels to = BlankPixels(turn.Of(from.size), from.channels);
   to.original = turn.Of(from.original);
   to.used = TurnedPart(from.used, turn);
-  // The position in `from` of the first pixel of `to`, and the distances of rows and columns there.
+  // These are the position in `from` of the first pixel of `to`, and the distances of rows and
+  // columns there.
   std::ptrdiff_t column_step = from.channels, row_step = from.size.columns * from.channels;
   const uint8_t* first = from.bytes.data();
   if (turn.reverse_rows) first += (from.size.rows - 1) * std::exchange(row_step, -row_step);

@@ -1,4 +1,4 @@
-// Decoded images as rows of bytes, conversion to grey, and turning.
+// Holds decoded images as rows of bytes, converts them to grey and turns them.
 //
 // All arithmetic is on the bytes as they are stored, as in PIL; there is no gamma and no colour profile.
 #pragma once
@@ -13,17 +13,17 @@
 
 namespace dtrain {
 
-// The first bytes of files of each format.
+// Files of each format begin with these bytes.
 inline constexpr std::string_view kPngStart = "\x89PNG\r\n\x1a\n";
 inline constexpr std::string_view kJpegStart = "\xff\xd8\xff";
 
-// The part of the decoded pixels that shows the image, as shares of their columns and rows.
+// Describes the part of the decoded pixels that shows the image, as shares of their columns and rows.
 struct UsedPart {
   float left = 0, top = 0, right = 1, bottom = 1;
   friend bool operator==(const UsedPart&, const UsedPart&) = default;
 };
 
-// Rows of pixels, each `channels` bytes: 1 (grey) or 3 (red, green, blue).
+// Holds rows of pixels, each `channels` bytes: 1 (grey) or 3 (red, green, blue).
 struct Pixels {
   ImageSize size;
   ImageSize original;  // as stored; larger than `size` if a JPEG was decoded smaller
@@ -59,7 +59,7 @@ inline uint8_t OverWhite(uint8_t value, uint8_t alpha) {
   return static_cast<uint8_t>((sum + (sum >> 8)) >> 15);
 }
 
-// The operations that make a stored image upright: reverse rows, reverse columns, then exchange the two.
+// Describes the operations that make a stored image upright: reverse rows, reverse columns, then exchange the two.
 struct Turn {
   bool reverse_rows = false;
   bool reverse_columns = false;

@@ -17,13 +17,13 @@ namespace dtrain {
 class ImageSet;
 class ResidentSamples;
 
-// One row of a batch.
+// Describes one row of a batch.
 struct SampleView {
   int64_t sample = 0;
   View view;
 };
 
-// One split.  The pointers are to device memory.
+// Holds one split.  The pointers are to device memory.
 struct StoredImages {
   const uint8_t* images = nullptr;   // [samples, channels, rows, columns]
   const uint16_t* labels = nullptr;  // [samples]

@@ -110,7 +110,7 @@ class Csv {
     field.erase(field.find_last_not_of(" \t") + 1);
   }
 
-  // After an empty line: reads ahead to the next line that is not empty, and counts the empty ones.
+  // Reads ahead, after an empty line, to the next line that is not empty, and counts the empty ones.
   bool HoldNextOne() {
     held_.emplace();
     for (empty_ = 1; lines_.Next(*held_); ++empty_) {
@@ -153,7 +153,7 @@ float Number(const Csv& csv, const Fields& names, size_t column, const std::stri
 
 void CheckWidth(const Csv& csv, const Fields& fields, size_t columns) {
   if (fields.size() == columns) return;
-  throw DataError(fmt::format("{}: {}, the first line has {}", csv.Where(),
+  throw DataError(fmt::format("{} has {}; the first line has {}", csv.Where(),
                               Counted(static_cast<int64_t>(fields.size()), "field"), columns),
                   "every line needs as many; a field with the separator in it goes in quotes");
 }
@@ -287,12 +287,12 @@ Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
   return plan;
 }
 
-// The samples in the order of their lines.
+// Holds the samples in the order of their lines.
 struct Rows {
   int64_t samples = 0;
   std::vector<float> numbers;  // of the kept samples
   ChannelMoments moments;      // of all samples, if some may not be kept
-  // The labels as numbers, 0 for a text; and the texts of all, each followed by a line feed.
+  // Holds the labels as numbers, 0 for a text; and the texts of all, each followed by a line feed.
   std::vector<float> labels;
   std::string texts;
   int64_t words = 0;  // labels that are no numbers

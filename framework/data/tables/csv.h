@@ -17,12 +17,12 @@ struct CsvFormat {
   enum class Header { kAuto, kYes, kNo };
   char separator = 0;  // 0: the most frequent of , ; and tab in the first line
   Header header =
-      // KAuto: there is a header if the first line has no number or contains the label's name.
+      // With kAuto there is a header if the first line has no number or contains the label's name.
       Header::kAuto;
-  // Name or number (from 1) of the label's column; "": the last one.
+  // Names the label's column, or gives its number (from 1); "": the last one.
   std::string label;
-  // The columns of a sample in the order of the training file: the header must have exactly these and the label, in any
-  // order.  Empty: all columns but the label, in the file's order.
+  // A sample has these columns, in the order of the training file: the header must have exactly these and the label, in
+  // any order.  Empty: all columns but the label, in the file's order.
   std::vector<std::string> columns = {};
   // Only the first `keep` samples' numbers are kept (DatasetSource::KeepFirst).  All lines are read.
   int64_t keep = kKeepAll;
@@ -33,7 +33,7 @@ struct CsvTable {
   std::vector<std::string> names;  // of all columns; empty without a header
 };
 
-// The treatment of labels that are all numbers.
+// NumberLabels is the treatment of labels that are all numbers.
 enum class NumberLabels {
   kKept,  // they stay numbers
   kWords  // they count as words if `words` is given
@@ -45,7 +45,7 @@ CsvTable ReadCsv(const std::filesystem::path& path, const CsvFormat& format,
                  const std::vector<std::string>& words = {},
                  NumberLabels numbers = NumberLabels::kWords);
 
-// Samples without labels, for a model that takes `count` numbers per sample.
+// Holds samples without labels, for a model that takes `count` numbers per sample.
 struct CsvNumbers {
   std::vector<float> numbers;        // [samples, count]
   std::vector<std::string> ignored;  // columns that the model does not use

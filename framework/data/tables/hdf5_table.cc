@@ -28,7 +28,7 @@ constexpr double kMostNumbers = 1e10;
 constexpr int64_t kBlockValues = int64_t{1} << 24;  // values read at a time if not all are kept
 constexpr int64_t kMostPacked = 1100;               // zlib compresses by at most 1032
 
-// The properties of a file that are read before its values.
+// Holds the properties of a file that are read before its values.
 struct Look {
   std::vector<int64_t> data_shape, label_shape;
   bool bytes = false;
@@ -109,7 +109,7 @@ void CheckFinite(const fs::path& path, const std::string& name, std::span<const 
                         "remove such samples, or give them a number");
 }
 
-// The kept samples of a file, and the moments of all files so far.
+// Holds the kept samples of a file, and the moments of all files so far.
 struct FirstSamples {
   std::vector<uint8_t> bytes;
   std::vector<float> numbers;

@@ -290,9 +290,9 @@ void FitSamples(const fs::path& path, const Shape& shape, NpyArray& array) {
                     image ? "images are [N, C, H, W] or [N, H, W, C]" : "");
   }
   if (last && each == shape && shape[0] > 1) {
-    throw DataError(fmt::format("{}: of {} it is not clear which axis has the channels",
+    throw DataError(fmt::format("{}: shape {} does not tell which axis is the channels",
                                 path.string(), array.shape.ToString()),
-                    "a file of numbers that is clear is CSV: a sample a line, channel by channel");
+                    "use CSV: one sample per line, channel by channel");
   }
   if (last) ChannelsToFront(array);
 }

@@ -1,4 +1,4 @@
-// NumPy's .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1 to 3):
+// Reads NumPy's .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1 to 3):
 // one array, in little-endian or single bytes and C order.  Plain or .gz.
 //
 // A file must hold exactly what its header says; anything else, an unsupported type of values and Fortran order are a

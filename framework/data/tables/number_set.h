@@ -15,7 +15,7 @@
 
 namespace dtrain {
 
-// One split.  samples: [n, spec.image_shape] row-major; either classes [n] or targets [n, spec.target_shape].
+// Holds one split. samples: [n, spec.image_shape] row-major; either classes [n] or targets [n, spec.target_shape].
 struct LabelledNumbers {
   std::vector<float> samples;
   std::vector<uint16_t> classes;

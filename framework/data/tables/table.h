@@ -17,7 +17,7 @@
 
 namespace dtrain {
 
-// The values of the kept samples, one after the other: either bytes or numbers.
+// Holds the values of the kept samples, one after the other: either bytes or numbers.
 struct TableValues {
   std::vector<uint8_t> bytes;
   std::vector<float> numbers;
@@ -45,14 +45,14 @@ struct Table {
   Shape sample_shape;
   bool bytes = false;  // the values are bytes, 0 to 255
   TableLabels labels;
-  // For a file that names its columns: the names of a sample's numbers, and of the label.
+  // If the file names its columns, these are the names of a sample's numbers, and of the label.
   std::vector<std::string> columns = {};
   std::string label_column = {};
   std::function<TableValues()> read;                 // throws DataError
   std::function<std::string(int64_t sample)> where;  // "a.csv: line 18", for messages about a label
 };
 
-// The interpretation of labels.
+// Task is the interpretation of labels.
 enum class Task {
   kAuto,            // classes if they are texts or of a whole-number type
   kClassification,  // classes, numbered from 0 on

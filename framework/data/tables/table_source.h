@@ -33,7 +33,7 @@ class TableSource : public DatasetSource {
   TableSource(bool images, bool whole_are_classes)
       : images_(images), whole_are_classes_(whole_are_classes) {}
 
-  // Keys and paths of the files of each split; empty if not given.
+  // Holds keys and paths of the files of each split; empty if not given.
   struct Files {
     std::vector<std::pair<std::string, std::string>> train, test;  // {key, path}
   };

@@ -1,5 +1,5 @@
-// Unicode functions for the tokeniser: lower case and composition for the scripts of European languages.  Other
-// characters are not changed.
+// Declares Unicode functions for the tokeniser: lower case and composition for the scripts of European languages.
+// Other characters are not changed.
 #pragma once
 
 #include <string>

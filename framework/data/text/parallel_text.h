@@ -32,7 +32,7 @@ class LineReader {
   size_t lines_ = 0;
 };
 
-// A text file and the way to split it into words.
+// Describes a text file and the way to split it into words.
 struct TextFile {
   std::filesystem::path path;
   Language language;

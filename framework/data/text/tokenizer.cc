@@ -16,7 +16,7 @@ constexpr std::pair<std::string_view, char32_t> kEscapes[] = {
 // An apostrophe that begins a word, written "&apos;s".  It is in Unicode's private use area, so no text contains it.
 constexpr char32_t kWordApostrophe = 0xE000;
 
-// English endings; a space before the apostrophe shows that the text has been tokenised.
+// These are English endings; a space before the apostrophe shows that the text has been tokenised.
 constexpr std::u32string_view kEndings[] = {U"'s", U"'t", U"'re", U"'ll", U"'ve", U"'m", U"'d"};
 
 std::string Unescape(std::string_view text) {

@@ -31,7 +31,7 @@ namespace dtrain::DTRAIN_ISA_NS {
 inline constexpr int64_t kTileLanes = 16;      // rows, and fp32 numbers per row
 inline constexpr int64_t kTileElements = 512;  // bf16 numbers
 
-// The sizes of the registers: the memory that ldtilecfg reads.
+// Holds the sizes of the registers: the memory that ldtilecfg reads.
 class TileConfig {
  public:
   // `rows` is the number of rows of A and C (at most 32), `pairs` that of bf16 pairs in a row of A.

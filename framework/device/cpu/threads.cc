@@ -17,7 +17,7 @@
 namespace dtrain {
 namespace {
 
-// The ranks of one node, and the CPUs that they may use together.
+// Describes the ranks of one node, and the CPUs that they may use together.
 struct NodeCpus {
   int ranks = 0;
   std::set<int> cpus;

@@ -1,5 +1,5 @@
-// exp, tanh and the logistic function for loops that the compiler vectorises, in sources that end in _isa.cc (see
-// simd.h).  They have no branch, call or table, and give the same bits on every instruction set.
+// Defines exp, tanh and the logistic function for loops that the compiler vectorises, in sources that end in _isa.cc
+// (see simd.h).  They have no branch, call or table, and give the same bits on every instruction set.
 //
 // Relative errors below 3e-7 (tests/kernels).  A NaN stays a NaN.
 #pragma once

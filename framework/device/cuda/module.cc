@@ -71,7 +71,7 @@ int LocalRank() {
   return 0;
 }
 
-// The module and the index of this process's GPU.
+// Holds the module and the index of this process's GPU.
 struct OwnGpu {
   Module module;
   int index = 0;

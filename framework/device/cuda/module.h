@@ -43,8 +43,8 @@ std::shared_ptr<DeviceQueue> OpenCuda(Precision precision,
 
 }  // namespace dtrain
 
-// The table that the module exports as DtrainCuda().  `build` is compared first: the rest of another build's table must
-// not be read.
+// DtrainCudaModule is the table that the module exports as DtrainCuda().  `build` is compared first: the rest of
+// another build's table must not be read.
 struct DtrainCudaModule {
   const char* build;  // version and source revision: "0.1.0 649b040"
   void (*describe)(char* text,

@@ -36,14 +36,14 @@ struct HandleDeleter {
 template <class Handle, auto kDestroy>
 using Owned = std::unique_ptr<Handle, HandleDeleter<Handle, kDestroy>>;
 
-// Host memory that a GPU copies from and to asynchronously.
+// Holds host memory that a GPU copies from and to asynchronously.
 class PinnedMemory {
  public:
   // Returns at least `bytes` of memory, valid until the next call.
   void* Room(size_t bytes) {
     if (bytes > bytes_) {
       const size_t most =
-          // Spare room, since sizes vary a little.
+          // There is spare room, since sizes vary a little.
           std::max(bytes, bytes_ + bytes_ / 2);
       memory_.reset();
       bytes_ = 0;
@@ -79,7 +79,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
 
-  // Work on device memory, in the queue's order.
+  // Zero and Copy work on device memory, in the queue's order.
   void Zero(void* to, size_t bytes);
   void Copy(void* to, const void* from, size_t bytes);
 

@@ -55,7 +55,7 @@ void CheckCall(cudnnStatus_t status, const char* call) {
   Refuse(call, fmt::format("{} {}", cudnnGetErrorString(status), why));
 }
 
-// A CUDA event, which returns to the queue's spare events when its last mark is dropped.
+// Mark is a CUDA event, which returns to the queue's spare events when its last mark is dropped.
 class CudaQueue::Mark : public ReadyEvent::Mark {
  public:
   Mark(std::shared_ptr<CudaQueue> queue, cudaEvent_t event)

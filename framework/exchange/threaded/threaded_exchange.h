@@ -55,14 +55,14 @@ class ThreadedExchange : public Exchange {
   RankTimeline* timeline() override { return parts_->timeline.get(); }
 
  private:
-  // What the trainer waits for; it waits for one thing at a time.
+  // Lists what the trainer waits for; it waits for one thing at a time.
   enum class Wanted { kNothing, kParts, kStepOrBoundary, kEndOfStep, kSum, kWorkDone };
 
   struct LastRange {
     Range range;
     StepReport report;
   };
-  // What the trainer has posted since the thread took the last events.
+  // Holds what the trainer has posted since the thread took the last events.
   struct Events {
     bool quit = false;
     bool asked = false;            // the trainer waits for an answer
@@ -128,10 +128,10 @@ class ThreadedExchange : public Exchange {
   Quiescence::Progress progress_;
   ExchangeStats stats_;
 
-  // Used only by the trainer's thread.
+  // It is used only by the trainer's thread.
   Range last_;  // the last range of the step's gradient, which End posts
 
-  // Used only by the exchange thread.
+  // The following are used only by the exchange thread.
   Events taken_;
   std::unique_ptr<SummedMessages> sums_;
   std::unique_ptr<StallWatch> stall_watch_;

@@ -1,5 +1,5 @@
-// The CPU kernel of losses that are the mean of a term over a sample's elements (nn/element_loss.h).  The layer
-// defines the term once, for this kernel and for the GPU's (kernels/cuda/element_loss.h):
+// Implements the CPU kernel of losses that are the mean of a term over a sample's elements (nn/element_loss.h).  The
+// layer defines the term once, for this kernel and for the GPU's (kernels/cuda/element_loss.h):
 //
 //   struct Term {
 //     static DT_DEVICE float Loss(float x, float target);

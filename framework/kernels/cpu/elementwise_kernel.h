@@ -1,5 +1,5 @@
-// The CPU kernel of layers that apply one function to each element (relu, gelu).  It runs in whatever format the
-// input has, and in place where the net allows it.  The layer's folder supplies the two loops.
+// Implements the CPU kernel of layers that apply one function to each element (relu, gelu).  It runs in whatever format
+// the input has, and in place where the net allows it.  The layer's folder supplies the two loops.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace dtrain {
 
-// The tensor that the backward pass reads.  With kOutput an activation may overwrite its input; with kInput it may
-// do so only in evaluation.
+// The backward pass reads this tensor.  With kOutput an activation may overwrite its input; with kInput it may do so
+// only in evaluation.
 enum class ElementwiseKeeps { kOutput, kInput };
 
 // The loops of one instruction set (DTRAIN_ISA_SELECT chooses them).

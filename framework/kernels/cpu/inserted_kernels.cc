@@ -1,4 +1,4 @@
-// The CPU's versions of the kernels that programs insert between layers (nn/kernel.h).
+// Implements on the CPU the kernels that programs insert between layers (nn/kernel.h).
 #include "framework/nn/kernel.h"
 
 #include <algorithm>

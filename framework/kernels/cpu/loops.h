@@ -1,4 +1,4 @@
-// Loops that several layers share.  The DTRAIN_ISA_DECLARE functions are compiled once per instruction set
+// Declares loops that several layers share.  The DTRAIN_ISA_DECLARE functions are compiled once per instruction set
 // (loops_isa.cc).
 #pragma once
 
@@ -39,7 +39,7 @@ DTRAIN_ISA_DECLARE(void, AddLoop, (int64_t count, const float* addend, float* su
 // Computes the backward pass of a ReLU that is fused into another layer: dy = 0 where y is 0.
 void MaskGradient(int threads, int64_t count, const float* y, float* dy);
 
-// The random stream, threshold and scale that DropElements uses for one sample.
+// Holds the random stream, threshold and scale that DropElements uses for one sample.
 struct DropoutSample {
   uint32_t key[2];           // Random::key()
   uint32_t counter_high[2];  // Random::counter_high()

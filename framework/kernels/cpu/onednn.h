@@ -1,5 +1,5 @@
-// Shared access to oneDNN: one engine, one stream per thread, and primitives that run without allocating.  Includes
-// oneDNN's headers, so only .cc files of kernels include this one.
+// Gives shared access to oneDNN: one engine, one stream per thread, and primitives that run without allocating.
+// Includes oneDNN's headers, so only .cc files of kernels include this one.
 //
 // oneDNN 2.6 dies with SIGILL in its AMX kernels on virtual machines that report AMX but hide the
 // CPUID leaf that describes its tiles (0x1D).  On such machines onednn.cc limits oneDNN to AVX-512 before main starts,
@@ -20,8 +20,8 @@ dnnl::memory::desc OneDnnDesc(const Shape& shape, Format format);
 // Returns a descriptor of the shape that lets oneDNN choose the format.
 dnnl::memory::desc OneDnnAnyDesc(const Shape& shape);
 
-// A primitive whose arguments are bound by position.  Run() takes one address per argument, also for one of size 0,
-// which it does not pass on to oneDNN.
+// Wraps a primitive whose arguments are bound by position.  Run() takes one address per argument, also for one of size
+// 0, which it does not pass on to oneDNN.
 class OneDnnOp {
  public:
   struct Argument {

@@ -5,7 +5,7 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-// A register tile: kRows rows by kWide vectors of columns.
+// These are the sizes of a register tile: kRows rows by kWide vectors of columns.
 #if defined(DTRAIN_ISA_AVX512)
 constexpr int kRows = 8, kWide = 3;
 #else

@@ -1,4 +1,4 @@
-// The CPU kernel of the recurrent layers, except for the cell itself, which the layer's folder supplies
+// Declares the CPU kernel of the recurrent layers, except for the cell itself, which the layer's folder supplies
 // (RecurrentCell).
 //
 // Forward computes the input half of all steps in one product, and the state half in one product per step, with
@@ -15,8 +15,8 @@
 
 namespace dtrain {
 
-// The elementwise part of one step of one sample.  A row is the data that a step keeps for the backward pass.  It
-// begins with the gates, which hold W_i x + b_i when Forward is called.
+// Describes the elementwise part of one step of one sample.  A row is the data that a step keeps for the backward pass.
+// It begins with the gates, which hold W_i x + b_i when Forward is called.
 struct CellStep {
   float* row;
   const float* row_before;    // row of the previous step; zeros at the first step

@@ -71,7 +71,7 @@ void TurnSamples(const float* from, int64_t samples, int64_t rows, int64_t colum
   });
 }
 
-// The offset of sample n, and the distances between neighbours along the channels and along the pixels (h and w
+// Holds the offset of sample n, and the distances between neighbours along the channels and along the pixels (h and w
 // together), in floats.
 struct Strides {
   int64_t sample, channel, pixel;

@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Two sums that are computed together.
+// Holds two sums that are computed together.
 struct NormSumPair {
   double first, second;
 };
@@ -29,7 +29,7 @@ DTRAIN_ISA_DECLARE(void, NormaliseRow,
 DTRAIN_ISA_DECLARE(void, NormalisePlane,
                    (const float* x, int64_t count, float mean, float scale, float bias, float* y))
 
-// The factors of dx = scale d - from_bias - (x - mean) from_scale.
+// Holds the factors of dx = scale d - from_bias - (x - mean) from_scale.
 struct NormGradient {
   float mean, scale, from_bias, from_scale;
 };

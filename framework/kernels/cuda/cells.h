@@ -30,8 +30,8 @@ struct CellPast {
   float carry;
 };
 
-// The rows of one step, one per sample.  Each pointer is to the first sample; the next samples follow at the distance
-// given by the stride.
+// Refers to the rows of one step, one per sample.  Each pointer is to the first sample; the next samples follow at the
+// distance given by the stride.
 struct CellStep {
   int64_t samples = 0;
   int64_t hidden = 0;  // H
@@ -53,7 +53,7 @@ struct CellStep {
   int64_t t = 0;
 };
 
-// The additional arguments of the backward pass.
+// Holds the additional arguments of the backward pass.
 struct CellGradients {
   const float* dy = nullptr;  // [H], dy_stride apart: gradient by this step's output
   int64_t dy_stride = 0;
@@ -134,7 +134,7 @@ void BackwardCells(CudaQueue& queue, const CellStep& step, const CellGradients& 
 
 inline DT_DEVICE float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-// The GRU's cell, shared by the layers gru and attention_decoder.  The gates are r, z, n (equations in
+// Implements the GRU's cell, shared by the layers gru and attention_decoder.  The gates are r, z, n (equations in
 // kernels/cpu/loops.h); a row keeps r, z, n and W_hn h0 + b_hn.
 struct GruCell {
   static constexpr int kGates = 3, kRow = 4, kCarry = -1;

@@ -1,5 +1,5 @@
-// The GPU kernel of losses that are the mean of a term over a sample's elements (nn/element_loss.h).  The layer
-// defines the term (kernels/cpu/element_loss.h).
+// Implements the GPU kernel of losses that are the mean of a term over a sample's elements (nn/element_loss.h).  The
+// layer defines the term (kernels/cpu/element_loss.h).
 #pragma once
 
 #include "framework/kernels/cuda/loops.h"

@@ -1,6 +1,6 @@
-// The GPU kernel of layers that apply one function to each element (relu, gelu).  It runs in whatever format the input
-// has, and in place where the net allows it.  The layer's folder supplies the two functions of an element; the struct
-// holds the layer's settings that they need:
+// Implements the GPU kernel of layers that apply one function to each element (relu, gelu).  It runs in whatever format
+// the input has, and in place where the net allows it.  The layer's folder supplies the two functions of an element;
+// the struct holds the layer's settings that they need:
 //
 //   struct Function {
 //     static constexpr bool kKeepsInput = false;    // Backward's `kept` is x if true, else y

@@ -1,4 +1,4 @@
-// The gradient of an embedding on the GPU, for layers that look up vectors by token.
+// Computes the gradient of an embedding on the GPU, for layers that look up vectors by token.
 //
 // Tokens are sorted together with their positions, so that one thread adds up each element of the gradient in the
 // order of the tokens.  No atomics are used; the result is bitwise the same in every run, and equal to the CPU's.

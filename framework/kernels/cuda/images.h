@@ -28,9 +28,9 @@ void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool 
 void RoundToBf16(CudaQueue& queue, int64_t count, const float* from, void* to);
 void WidenBf16(CudaQueue& queue, int64_t count, const void* from, float* to);
 
-// How SumColumns (column_sums.h) adds up the rows of a matrix, in two passes.  In the first, adjacent threads add up
-// adjacent columns, each thread every slices()-th row, so that reads are coalesced.  The second adds up the slices.
-// The order of additions depends only on the shape.
+// Describes how SumColumns (column_sums.h) adds up the rows of a matrix, in two passes.  In the first, adjacent threads
+// add up adjacent columns, each thread every slices()-th row, so that reads are coalesced.  The second adds up the
+// slices.  The order of additions depends only on the shape.
 class ColumnSums {
  public:
   ColumnSums(int64_t rows, int64_t columns)

@@ -1,4 +1,4 @@
-// The GPU's versions of the kernels that programs insert between layers (nn/kernel.h).
+// Implements on the GPU the kernels that programs insert between layers (nn/kernel.h).
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"

@@ -1,4 +1,4 @@
-// Loops on the GPU, for the CUDA module's sources.
+// Defines loops on the GPU, for the CUDA module's sources.
 //
 // Every kernel that is not a library's is one of these loops, with a device lambda for the work on one element, which
 // captures by value:

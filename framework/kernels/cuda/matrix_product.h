@@ -1,4 +1,4 @@
-// Products of row-major matrices on the GPU, computed by cuBLAS.
+// Computes products of row-major matrices on the GPU with cuBLAS.
 #pragma once
 
 #include <cstdint>

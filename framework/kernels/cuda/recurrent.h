@@ -1,4 +1,5 @@
-// The GPU kernel of the recurrent layers, except for the cell itself (cells.h), which the layer's folder supplies.
+// Declares the GPU kernel of the recurrent layers, except for the cell itself (cells.h), which the layer's folder
+// supplies.
 //
 // Forward computes the input half of all steps in one product; each step then takes one product for the state half and
 // one elementwise pass.  Backward computes the gradients by the states in the same way, then the gradients of the
@@ -16,7 +17,7 @@
 
 namespace dtrain {
 
-// A cell's properties and functions, so that the kernel need not be a template.
+// Holds a cell's properties and functions, so that the kernel need not be a template.
 struct RecurrentCellCuda {
   int64_t gates, row;
   bool carries, same_gradients;

@@ -9,7 +9,7 @@ namespace {
 
 using Part = RecurrentLayer::Part;
 
-// The key of the random numbers for dropout between two layers.
+// Holds the key of the random numbers for dropout between two layers.
 struct DropoutKey {
   uint64_t seed, layer_index, step;
   int64_t first_position;
@@ -258,8 +258,8 @@ class RecurrentKernelCuda : public Kernel {
   const bool training_;
   CudaQueue& queue_;
 
-  // Offsets in floats. rows_ has one for each layer and direction, rows_[Lane(k, d)]; in training, rows_, outputs_ and
-  // lengths_ are offsets into the saved memory.
+  // These are offsets in floats. rows_ has one for each layer and direction, rows_[Lane(k, d)]; in training, rows_,
+  // outputs_ and lengths_ are offsets into the saved memory.
   FloatRoom forward_, backward_, saved_;
   std::vector<int64_t> rows_, outputs_;
   int64_t lengths_ = 0;

@@ -1,5 +1,5 @@
-// The GPU kernel of layer_norm and group_norm (nn/row_norm_layer.h).  Register it with OfferPlain: all tensors must be
-// row-major.  Sums are double, as on the CPU.
+// Declares the GPU kernel of layer_norm and group_norm (nn/row_norm_layer.h).  Register it with OfferPlain: all tensors
+// must be row-major.  Sums are double, as on the CPU.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Operations on the rows of a matrix on the GPU that several layers' kernels share.
+// Defines operations on the rows of a matrix on the GPU that several layers' kernels share.
 #pragma once
 
 #include "framework/core/random.h"

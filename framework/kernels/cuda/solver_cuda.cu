@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kSquaresRow = 4096;  // elements that one block adds up
 
-// The arrays of an update.  `decays` holds a flag per element; it is null if both kinds of elements take the same step.
+// Refers to the arrays of an update.  `decays` holds a flag per element; it is null if both kinds of elements take the
+// same step.
 struct Pass {
   const float* gradient;
   const float* w_in;

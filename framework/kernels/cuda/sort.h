@@ -1,4 +1,4 @@
-// A stable sort on the GPU by CUB's radix sort.  If the compiler is not nvcc (tests without a GPU), the host does the
+// Sorts stably on the GPU, by CUB's radix sort.  If the compiler is not nvcc (tests without a GPU), the host does the
 // same work in the stream's order, as in loops.h.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Saved weights as ONNX files that bring along what is needed to use them.
+// Exports saved weights as ONNX files that bring along what is needed to use them.
 //
 // The metadata of a file (metadata_props), all of it text, lists and vocabularies as JSON:
 //

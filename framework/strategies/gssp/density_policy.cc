@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kDensityMin = 0.004, kDensityMax = 0.35;
 
-// Rows: fastest, middle and slowest groups.  Columns: epochs 2, 3, 4, and all later ones.
+// The rows are the fastest, middle and slowest groups.  The columns are epochs 2, 3, 4, and all
+// later ones.
 constexpr std::array kContribution = {std::array{0.25, 0.0625, 0.015625, 0.004},
                                       std::array{0.3, 0.09, 0.027, 0.0081},
                                       std::array{0.35, 0.1225, 0.042875, 0.015}};

@@ -26,10 +26,10 @@ enum class DensityPolicy {
 
 DensityPolicy DensityPolicyOf(const CompressConfig& config);
 
-// Density of all groups in the first epoch.
+// All groups have this density in the first epoch.
 constexpr double kDensityAtStart = 0.35;
 
-// Mean step times of the workers of a group.
+// Holds the mean step times of the workers of a group.
 struct GroupSpeed {
   int workers = 0;                    // 0: the server has no group
   double compute = 0, transfers = 0;  // times of a step, both in the same unit

@@ -39,7 +39,7 @@ namespace dtrain::gssp {
 
 class GroupServer : public Actor {
  public:
-  // `server_of`: the initial server of each worker.
+  // `server_of` has the initial server of each worker.
   GroupServer(int server, const ActorSetup& setup, const GsspOptions& options,
               std::vector<int64_t> server_of);
 

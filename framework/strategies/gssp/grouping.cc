@@ -149,7 +149,7 @@ std::vector<int64_t> KeepServers(const std::vector<int>& group_of,
 
 namespace {
 
-// log(time) of each worker, by server.
+// Groups has log(time) of each worker, by server.
 using Groups = std::map<int64_t, std::vector<double>>;
 
 double MeanOf(const std::vector<double>& logs) {

@@ -1,5 +1,5 @@
-// Grouping of workers by similar speed (gssp.md 4).  The rule is ours, since the published one was
-// not found.
+// Groups workers by similar speed (gssp.md 4).  The rule is ours, since the published one was not
+// found.
 #pragma once
 
 #include <cstdint>

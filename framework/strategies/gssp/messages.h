@@ -1,4 +1,5 @@
-// Messages between the workers, the group servers and the coordinator of GSSP (gssp.md 3.6).
+// Defines the messages between the workers, the group servers and the coordinator of GSSP (gssp.md
+// 3.6).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace dtrain::gssp {
 
-// Worker to the server of its group, with a gradient.  It also requests the weights, to be sent
-// when the worker may start its next step.
+// A worker sends it to the server of its group, with a gradient.  It also requests the weights, to
+// be sent when the worker may start its next step.
 struct Push {
   static constexpr int kKind = 1;
   int64_t samples = 0;
@@ -18,14 +19,15 @@ struct Push {
 
 constexpr int64_t kUnknown = -1;
 
-// Server to worker, with the weights: the worker may start its next step.
+// A server sends it to a worker, with the weights: the worker may start its next step.
 struct Weights {
   static constexpr int kKind = 2;
   int64_t held = kUnknown;  // ns that the request waited, by the server's clock
   DTRAIN_FIELDS(held)
 };
 
-// Server to server, with the sum of its group's gradients since the last Exchange.
+// A server sends it to another server, with the sum of its group's gradients since the last
+// Exchange.
 struct Exchange {
   static constexpr int kKind = 3;
   int64_t gradients = 0;
@@ -33,7 +35,8 @@ struct Exchange {
   DTRAIN_FIELDS(gradients, samples)
 };
 
-// Worker to coordinator, at a boundary: times of its steps, ns, without waiting for admission.
+// A worker sends it to the coordinator, at a boundary, with its step times in ns, less the
+// time that the server held its requests.
 struct Stats {
   static constexpr int kKind = 4;
   int64_t compute = kUnknown;    // kUnknown: not measured yet
@@ -45,7 +48,7 @@ struct Stats {
   DTRAIN_FIELDS(compute, transfers, steps, epochs)
 };
 
-// Coordinator to all servers and workers: the new groups.
+// The coordinator sends it to all servers and workers, with the new groups.
 struct Regroup {
   static constexpr int kKind = 5;
   int64_t number = 0;              // 1, 2, ...
@@ -53,7 +56,7 @@ struct Regroup {
   DTRAIN_FIELDS(number, server_of)
 };
 
-// From the server that a worker leaves to the one that it joins.
+// The server that a worker leaves sends it to the one that the worker joins.
 struct Handover {
   static constexpr int kKind = 6;
   int64_t number = 0;  // number of the Regroup
@@ -63,21 +66,21 @@ struct Handover {
   DTRAIN_FIELDS(number, worker, behind, waiting)
 };
 
-// Coordinator to worker, at a boundary: the density of its gradients from now on (compress:
-// gdtopk).
+// The coordinator sends it to a worker, at a boundary, with the density of its gradients from now
+// on (compress: gdtopk).
 struct Density {
   static constexpr int kKind = 7;
   double density = 1;
   DTRAIN_FIELDS(density)
 };
 
-// Worker to the servers of all groups, at a boundary, with its residual.
+// A worker sends it to the servers of all groups, at a boundary, with its residual.
 struct Flush {
   static constexpr int kKind = 8;
   DTRAIN_FIELDS()
 };
 
-// Server to server, with its weights (exchange: averaging).
+// A server sends it to another server, with its weights (exchange: averaging).
 struct Replica {
   static constexpr int kKind = 9;
   int64_t members = 0;  // workers of its group when it was sent; may have changed on arrival
@@ -92,7 +95,7 @@ struct Probe {
   DTRAIN_FIELDS()
 };
 
-// Server to coordinator, at a boundary: the results of its probes.
+// A server sends it to the coordinator, at a boundary, with the results of its probes.
 struct Probed {
   static constexpr int kKind = 11;
   std::vector<int64_t> alone;  // by worker: ns of the round trip; kUnknown: of another group

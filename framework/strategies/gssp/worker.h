@@ -21,7 +21,7 @@ namespace dtrain::gssp {
 
 class GsspWorker : public Actor {
  public:
-  // `server_of`: the initial server of each worker.
+  // `server_of` has the initial server of each worker.
   GsspWorker(ActorId id, const ActorSetup& setup, std::vector<int64_t> server_of);
 
   std::vector<VectorSpec> Vectors() const override;

@@ -1,4 +1,4 @@
-// Messages between the workers, nodes and servers of InHAD (inhad.md 4).
+// Defines the messages between the workers, nodes and servers of InHAD (inhad.md 4).
 //
 // A `version` is a number of updates of the weights.  The `base` of a gradient is the version that
 // it was computed from.  Server 0 is the Scheduler as well.
@@ -14,7 +14,7 @@ namespace dtrain::inhad {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // a version that never comes
 
-// Worker to its node, with a gradient.
+// A worker sends it to its node, with a gradient.
 struct Submit {
   static constexpr int kKind = 1;
   int64_t base = 0;
@@ -23,14 +23,14 @@ struct Submit {
   DTRAIN_FIELDS(base, next, samples)
 };
 
-// Node to worker: the gradient was added to a sum, and its memory is free.
+// A node sends it to a worker: the gradient was added to a sum, and its memory is free.
 struct Taken {
   static constexpr int kKind = 2;
   DTRAIN_FIELDS()
 };
 
-// Node to Scheduler: the node's iteration number (IN), and the versions that staleness depends on.
-// At most one is in flight per node; the next one has the newest values.
+// A node sends it to the Scheduler, with the node's iteration number (IN) and the versions that
+// staleness depends on.  At most one is in flight per node; the next one has the newest values.
 struct In {
   static constexpr int kKind = 3;
   int64_t submitted = 0;         // gradients that its workers have submitted so far
@@ -39,13 +39,13 @@ struct In {
   DTRAIN_FIELDS(submitted, low_computing, low_pending)
 };
 
-// Scheduler to node: its IN was received, the next may follow.
+// The Scheduler sends it to a node: its IN was received, the next may follow.
 struct Noted {
   static constexpr int kKind = 4;
   DTRAIN_FIELDS()
 };
 
-// Scheduler to the nodes of a round: send your gradients.
+// The Scheduler sends it to the nodes of a round, to request their gradients.
 struct Pull {
   static constexpr int kKind = 5;
   int64_t round = 0;
@@ -53,8 +53,8 @@ struct Pull {
   DTRAIN_FIELDS(round, version)
 };
 
-// Node to every server, with the server's range of the weighted sum of its gradients.  A node
-// without gradients answers to the Scheduler only.
+// A node sends it to every server, with the server's range of the weighted sum of its gradients.  A
+// node without gradients answers to the Scheduler only.
 struct Grad {
   static constexpr int kKind = 6;
   int64_t round = 0;
@@ -65,7 +65,7 @@ struct Grad {
   DTRAIN_FIELDS(round, count, dropped, samples, bases)
 };
 
-// Scheduler to the other servers: the nodes whose sums make the next update.
+// The Scheduler sends it to the other servers, with the nodes whose sums make the next update.
 struct Close {
   static constexpr int kKind = 7;
   int64_t count = 0;  // gradients in all of these sums
@@ -74,28 +74,30 @@ struct Close {
   DTRAIN_FIELDS(count, samples, members)
 };
 
-// Server to Scheduler: the server has made the update to `version`.
+// A server sends it to the Scheduler: the server has made the update to `version`.
 struct Applied {
   static constexpr int kKind = 8;
   int64_t version = 0;
   DTRAIN_FIELDS(version)
 };
 
-// Server to node, with the server's range of the weights; node to worker, with all weights.
+// A server sends it to a node, with the server's range of the weights; a node sends it to a worker,
+// with all weights.
 struct Weights {
   static constexpr int kKind = 9;
   int64_t version = 0;
   DTRAIN_FIELDS(version)
 };
 
-// Node to Scheduler: the node has received the whole weights of this version.
+// A node sends it to the Scheduler: the node has received the whole weights of this version.
 struct Have {
   static constexpr int kKind = 10;
   int64_t version = 0;
   DTRAIN_FIELDS(version)
 };
 
-// Scheduler to the other servers: send your weights to this node (broadcast: pulled).
+// The Scheduler sends it to the other servers, to request their weights for this node (broadcast:
+// pulled).
 struct Refresh {
   static constexpr int kKind = 11;
   int64_t node = 0;
@@ -104,21 +106,22 @@ struct Refresh {
 
 // --- messages of runs in which workers may die (ActorSetup::may_fail)
 
-// Node to Scheduler: one of its workers has died, `workers` are left.
+// A node sends it to the Scheduler: one of its workers has died, `workers` are left.
 struct Fewer {
   static constexpr int kKind = 12;
   int64_t workers = 0;
   DTRAIN_FIELDS(workers)
 };
 
-// Scheduler to a node that has not sent anything for long: answer with an IN, even without news.
+// The Scheduler sends it to a node that has not sent anything for long, to request an IN, even
+// without news.
 struct Ask {
   static constexpr int kKind = 13;
   DTRAIN_FIELDS()
 };
 
-// Scheduler to the other servers, and to the node itself in case it lives: the node is given up.
-// Its gradients are not used any more, and it gets no weights.
+// The Scheduler sends it to the other servers, and to the node itself in case it lives: the node is
+// given up.  Its gradients are not used any more, and it gets no weights.
 struct GiveUp {
   static constexpr int kKind = 14;
   int64_t node = 0;

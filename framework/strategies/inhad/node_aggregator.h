@@ -48,7 +48,7 @@ class NodeAggregator : public Actor {
  private:
   enum : VectorId { kWeights, kOut, kFirstSlot };
 
-  // A partial sum.
+  // Describes a partial sum.
   struct Slot {
     std::map<int64_t, int64_t> bases;  // number of gradients in the sum, by base
     int64_t samples = 0;
@@ -85,7 +85,7 @@ class NodeAggregator : public Actor {
 
   std::vector<Slot> slots_;
   int64_t submitted_ = 0;
-  // By worker of the node: a lower bound of its next step's version; kNever if it has died.
+  // Holds, by worker of the node, a lower bound of its next step's version; kNever if it has died.
   std::vector<int64_t> next_;
   int64_t in_under_way_ = 0;       // 1 if an IN was sent and its Noted has not arrived
   int64_t in_changed_ = 0;         // 1 if the values of IN changed since the last one

@@ -67,7 +67,7 @@ class Scheduler {
   void Report(ProtocolReport& report) const;
 
  private:
-  // The Scheduler's knowledge of a node.
+  // Holds the Scheduler's knowledge of a node.
   struct Node {
     int64_t workers = 0;
     int64_t known = 0;  // gradients submitted, as reported by the node

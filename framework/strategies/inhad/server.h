@@ -56,7 +56,7 @@ class InhadServer : public Actor {
 
   int64_t version_ = 0;
   std::vector<int64_t> held_;  // by node: the round of its sum; 0 if there is none
-  // The update to be made next; without members if there is none.
+  // Holds the update to be made next; it is without members if there is none.
   Close close_;
   std::vector<int64_t> refresh_;   // by node: 1 if it gets the weights after that update
   std::vector<int64_t> given_up_;  // by node: 1 after a GiveUp of the Scheduler; unused on server 0

@@ -1,4 +1,4 @@
-// Messages between the workers and servers of the parameter-server family.
+// Defines the messages between the workers and servers of the parameter-server family.
 //
 // A worker's `clock` is the number of steps it has finished, a server's `version` the number of
 // updates it has applied to its shard.
@@ -10,8 +10,8 @@
 
 namespace dtrain::ps {
 
-// Worker to server: the worker has finished `clock` steps and asks for the weights, to be sent when
-// it may start the next step.
+// A worker sends it to a server: the worker has finished `clock` steps and asks for the weights, to
+// be sent when it may start the next step.
 struct Pull {
   static constexpr int kKind = 1;
   int64_t clock = 0;
@@ -19,9 +19,9 @@ struct Pull {
   DTRAIN_FIELDS(clock)
 };
 
-// Worker to server, with the shard's part of a gradient.  With `wants_weights` it is also a Pull.
-// A step then needs one round trip and, since both are one message, the weights that are returned
-// contain the gradient.
+// A worker sends it to a server, with the shard's part of a gradient.  With `wants_weights` it is
+// also a Pull.  A step then needs one round trip and, since both are one message, the weights that
+// are returned contain the gradient.
 struct Push {
   static constexpr int kKind = 2;
   int64_t clock = 0;    // steps finished, this one included
@@ -36,8 +36,8 @@ struct Push {
 
 constexpr int64_t kNoStaleness = -1;
 
-// Server to worker, with the shard's weights: the worker may start its next step.  In a synchronous
-// run samples, loss_sum and stop are the sums over all workers, else zero.
+// A server sends it to a worker, with the shard's weights: the worker may start its next step.  In
+// a synchronous run samples, loss_sum and stop are the sums over all workers, else zero.
 struct Weights {
   static constexpr int kKind = 3;
   int64_t version = 0;

@@ -1,4 +1,4 @@
-// ps_asp: asynchronous parallel.  No worker ever waits for another.
+// ps_asp is asynchronous parallel.  No worker ever waits for another.
 #include "framework/strategies/ps/ps_strategy.h"
 
 namespace dtrain::ps {

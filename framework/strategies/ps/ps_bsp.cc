@@ -1,4 +1,4 @@
-// ps_bsp: bulk synchronous parallel.  All workers step together, with the sum of their gradients.
+// ps_bsp is bulk synchronous parallel.  All workers step together, with the sum of their gradients.
 #include "framework/strategies/ps/bsp_server.h"
 #include "framework/strategies/ps/ps_strategy.h"
 

@@ -1,4 +1,4 @@
-// ps_dssp: dynamic stale synchronous parallel.  The bound is between `staleness` and
+// ps_dssp is dynamic stale synchronous parallel.  The bound is between `staleness` and
 // `staleness_max` and follows the workers' speeds (Zhao et al., ICDCS 2019).
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// ps_ssp: stale synchronous parallel.  Each worker proceeds by itself, at most `staleness` steps
+// ps_ssp is stale synchronous parallel.  Each worker proceeds by itself, at most `staleness` steps
 // ahead of the slowest one.
 #include "framework/strategies/ps/ps_strategy.h"
 

@@ -1,4 +1,4 @@
-// Fusion buckets: neighbouring gradients that are reduced together.
+// Fusion buckets are neighbouring gradients that are reduced together.
 #pragma once
 
 #include "framework/strategies/strategy.h"

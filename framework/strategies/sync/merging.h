@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// Gradients in the order in which the backward pass finishes them.
+// Describes the gradients in the order in which the backward pass finishes them.
 struct ReadyGradients {
   std::vector<int64_t> bytes;
   std::vector<double> ready;  // seconds since the step began; not descending
@@ -27,7 +27,7 @@ struct ReadyGradients {
 // Ends of the groups: group i has the gradients from the end of group i-1 up to ends[i].
 using MergePlan = std::vector<size_t>;
 
-// The time at which groups may start.
+// Groups may start at one of these times.
 enum class MergeStart {
   kReady,          // as soon as they are complete
   kAfterBackward,  // when the last gradient is ready (naive S-SGD)
@@ -73,7 +73,7 @@ ReadyGradients ReadyOf(const LayerGradients& layer_gradients);
 // Returns the groups of a plan for them as ranges of the gradient arena.
 std::vector<Range> BucketsOf(const LayerGradients& layer_gradients, const MergePlan& plan);
 
-// SendingsOf and StepEnd for these buckets.  `layer_gradients` must be timed.
+// Compute SendingsOf and StepEnd for these buckets.  `layer_gradients` must be timed.
 std::vector<GroupSending> SendingsOf(const LayerGradients& layer_gradients,
                                      const std::vector<Range>& buckets,
                                      MergeStart start = MergeStart::kReady);

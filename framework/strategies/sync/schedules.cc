@@ -1,6 +1,6 @@
-// The synchronous strategies.  All use the same actor (sync_worker.h), and differ in the rule by
-// which gradients are merged into one all-reduce.  With collective `ordered` all of them give the
-// same bits.
+// Defines the synchronous strategies.  All use the same actor (sync_worker.h), and differ in the
+// rule by which gradients are merged into one all-reduce.  With collective `ordered` all of them
+// give the same bits.
 #include "framework/strategies/sync/advice.h"
 #include "framework/strategies/sync/buckets.h"
 #include "framework/strategies/sync/merging.h"
@@ -74,8 +74,8 @@ class AllReduce : public SyncStrategy {
   int64_t fusion_bytes_ = 0;
 };
 
-// Base of the strategies that plan by measured times.  A resumed run keeps the plan of its
-// checkpoint, so the keys that the plan was made from may change.
+// TimedStrategy is the base of the strategies that plan by measured times.  A resumed run keeps the
+// plan of its checkpoint, so the keys that the plan was made from may change.
 class TimedStrategy : public SyncStrategy {
  public:
   bool PlansByTime() const override { return true; }
