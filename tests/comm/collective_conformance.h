@@ -86,7 +86,8 @@ __attribute__((no_sanitize("thread"))) inline size_t FirstFar(const float* got, 
 // the largest possible partial sum for each addition.
 inline void ExpectNearTheSum(const std::vector<float>& got, int ranks, int salt) {
   const size_t n = got.size();
-  const std::vector<float> copy = got;  // ThreadSanitizer sees this read of what the ranks have written
+  const std::vector<float> copy =
+      got;  // ThreadSanitizer sees this read of what the ranks have written
   std::vector<double> sum(n, 0);
   std::vector<double> magnitude(n, 0);
   for (Rank rank = 0; rank < ranks; ++rank) {
