@@ -1,10 +1,10 @@
 #!/bin/bash
-# Looks at the sources with clang-tidy 16, by the rules of .clang-tidy: the names of CONTRIBUTING.md, and some mistakes.
+# Looks at the sources with clang-tidy 16, by the rules of .clang-tidy: the names of CONTRIBUTING.md, and common faults.
 #
 #   tests/clang_tidy.sh [FOLDER]...      default: framework layers datasets tests tools, more than an hour on two cores
 #
 # It installs what is missing, configures build/tidy, builds nothing, and looks at as many files at a time as there are
-# cores.  Headers are looked at with the sources that include them, and each finding is told once.  Status 1: there are
+# cores.  Headers are looked at with the sources that include them, and each finding is reported once.  Status 1: there are
 # findings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,9 +42,9 @@ files=build/tidy/files
 ended=0
 xargs -a "$files/list.txt" -d '\n' -r -n 1 -P "$(nproc)" clang-tidy-16 --quiet -p "$files" \
   >"$files/said.txt" 2>"$files/errors.txt" || ended=1
-# A finding is told with the lines below it, once, though a header's comes with every file that includes it.
+# A finding is reported with the lines below it, once, though a header's comes with every file that includes it.
 awk -v root="$PWD/" '
-  function tell() { if (text != "" && !(text in told)) { told[text]; printf "%s", text }; text = "" }
+  function tell() { if (text != "" && !(text in reported)) { reported[text]; printf "%s", text }; text = "" }
   / (error|warning): .*\[[a-z.,-]+\]$/ { tell(); sub(root, "") }
   { text = text $0 "\n" }
   END { tell() }' "$files/said.txt"

@@ -80,7 +80,7 @@ tell_failures() {
 }
 
 # Seconds of processes, not of the clock: four run at a time.  A machine that is slower is so for all folders: a folder
-# is told where its share of the whole has grown by a quarter.
+# is named if its share of the whole has grown by a quarter.
 tell_times() {
   echo 'seconds by folder:'
   awk -F'\t' '

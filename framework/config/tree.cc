@@ -120,12 +120,12 @@ std::vector<std::string> Diagnostics::Lines() const {
 }
 
 std::string Diagnostics::Report() const {
-  constexpr size_t kMostTold = 30;
+  constexpr size_t kMostReported = 30;
   std::string report;
   const std::vector<std::string> lines = Lines();
-  for (size_t i = 0; i < std::min(lines.size(), kMostTold); ++i) report += lines[i] + "\n";
-  if (lines.size() > kMostTold) {
-    report += "... and " + std::to_string(lines.size() - kMostTold) + " more\n";
+  for (size_t i = 0; i < std::min(lines.size(), kMostReported); ++i) report += lines[i] + "\n";
+  if (lines.size() > kMostReported) {
+    report += "... and " + std::to_string(lines.size() - kMostReported) + " more\n";
   }
   return report + Counted(std::ssize(lines), "error") + "; nothing was started";
 }

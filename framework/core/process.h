@@ -1,4 +1,4 @@
-// Facts about this process: where it runs, and which source it was built from.
+// Information about this process: where it runs, and which source it was built from.
 #pragma once
 
 #include <filesystem>

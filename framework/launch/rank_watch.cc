@@ -22,7 +22,7 @@ RankWatch::RankWatch(int rank, pid_t launcher, double stall_seconds,
 RankWatch::~RankWatch() = default;
 
 void RankWatch::Look() {
-  if (told_) return;
+  if (reported_) return;
   bool is_lowest = true;
   RankProcess lost;
   for (const RankProcess& other : RankProcesses(launcher_)) {
@@ -32,8 +32,8 @@ void RankWatch::Look() {
     if (stopped_.IsTooLong(other.rank, is_stopped) && lost.pid == 0) lost = other;
   }
   if (lost.pid == 0 || !is_lowest) return;
-  told_ = true;
-  on_lost_(fmt::format("rank {} (pid {}) did not answer: it was stopped, and nobody let it go on",
+  reported_ = true;
+  on_lost_(fmt::format("rank {} (pid {}) did not answer: it was stopped and not continued",
                        lost.rank, lost.pid));
 }
 

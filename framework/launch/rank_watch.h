@@ -28,8 +28,8 @@ class RankWatch {
   const int rank_;
   const pid_t launcher_;
   const std::function<void(const std::string&)> on_lost_;
-  StoppedRanks stopped_;  // only the watch's thread uses it and told_
-  bool told_ = false;
+  StoppedRanks stopped_;  // only the watch's thread uses it and reported_
+  bool reported_ = false;
   Ticker ticker_;
 };
 

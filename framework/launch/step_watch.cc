@@ -26,7 +26,7 @@ StepWatch::~StepWatch() = default;
 
 // Measures time in looks, so that the time in which this process was stopped (Ctrl-Z, a debugger) does not count.
 void StepWatch::Look() {
-  if (told_) return;
+  if (reported_) return;
   const int64_t begun = begun_.load(std::memory_order_acquire);
   if (begun != seen_ || begun == resting_at_.load(std::memory_order_relaxed)) {
     if (seen_ > 0) longest_ = std::max(longest_, looks_ + 1);
@@ -38,7 +38,7 @@ void StepWatch::Look() {
   const int64_t most =
       longest_ == 0 ? kFirst * looks_min_ : std::max(looks_min_, kLongest * longest_);
   if (looks_ <= most) return;
-  told_ = true;
+  reported_ = true;
   on_hung_(
       fmt::format("a step has not ended for {:.0f} s{}", static_cast<double>(looks_) * kLookSeconds,
                   longest_ == 0 ? ", the first one"

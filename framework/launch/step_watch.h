@@ -41,7 +41,7 @@ class StepWatch {
   // Only the watch's thread uses the following members.
   int64_t seen_ = 0;                 // the value of begun_ at the last look
   int64_t looks_ = 0, longest_ = 0;  // looks during this step, and during the longest step
-  bool told_ = false;
+  bool reported_ = false;
   Ticker ticker_;
 };
 

@@ -136,7 +136,7 @@ Verdict Decide(const JobEnd& end, const std::string& resume) {
   }
   if (end.stopped) {
     const RankStatus* const rank = FindRank(end, *end.stopped);
-    return {kStalled, fmt::format("{} did not answer {}: it was stopped, and nobody let it go on",
+    return {kStalled, fmt::format("{} did not answer {}: it was stopped and not continued",
                                   Who(*rank), Where(*rank))};
   }
   if (end.never_began) return {kStopped, "stopped before any rank had begun; go on with " + resume};

@@ -121,7 +121,7 @@ class Compiler {
 
   void AddCall(const Call& call) {
     const GraphLayer& layer = graph_.layers()[call.layer];
-    // In training, computes only the first metric, by which a run is judged, and none on a device with a queue: two
+    // In training, computes only the first metric, by which a run is evaluated, and none on a device with a queue: two
     // more kernels and a copy per step would slow small models there.
     const bool measures = layer.layer->role() == LayerRole::kMetric;
     const bool left_out = device_.queue != nullptr || !metrics_.empty();

@@ -47,7 +47,7 @@ void CheckStop(const RunConfig& config, const Graph& graph, const std::vector<Fi
   if (!sentences || target == 0 || target >= 1) return;
   throw ConfigError(
       fmt::format("stop.target is {}; it is a perplexity here, which is at least 1", target),
-      "a run on sentences is judged by perplexity; 0 switches the target off");
+      "a run on sentences is evaluated by perplexity; 0 switches the target off");
 }
 
 // Throws ConfigError if the model gives the shape of its samples and the data have another one.

@@ -43,7 +43,7 @@ ReduceTable AsSeen(const ReduceTable& idle, const std::vector<Range>& buckets,
 
 class ScheduleWatch {
  public:
-  static constexpr size_t kLeastSteps = 5;  // fewer steps are not judged
+  static constexpr size_t kLeastSteps = 5;  // fewer steps are not compared
 
   // Borrows everything but the spec, whose `start` is not used.
   ScheduleWatch(const RunConfig& config, const ExchangeSpec& spec, ExecutionPlan& plan)

@@ -51,7 +51,7 @@ TEST(CheckpointSeal, ProblemsSayWhatIsDamaged) {
   EXPECT_NE(with(400, ' '), "");
 }
 
-TEST(CheckpointSeal, KindsAreToldByTheFirstBytes) {
+TEST(CheckpointSeal, KindsAreKnownByTheFirstBytes) {
   EXPECT_EQ(KindOf(SealOf("abc") + "abc"), FileKind::kSealed);
   EXPECT_EQ(KindOf("dtrain checkpoint\n"), FileKind::kSealed);  // truncated
   EXPECT_EQ(KindOf(Hdf5Start() + "more"), FileKind::kHdf5);

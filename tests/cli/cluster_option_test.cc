@@ -56,7 +56,7 @@ TEST(ClusterOption, ABatchScriptPassesItOn) {
 }
 
 // An error is reported with its line in the cluster file.
-TEST(ClusterOption, ErrorsInItsFileAreToldThere) {
+TEST(ClusterOption, ErrorsInItsFileAreReportedThere) {
   const TempFolder folder;
   const std::string file = folder.Write("mine.yaml", "cluster: {wrkers: 2}\n");
   const CommandOutcome outcome = With(folder, "check", {"--cluster", file});

@@ -86,7 +86,7 @@ TEST(CommandLine, AConfigThatIsNotThereIsAnsweredWithTheNearestFileOrName) {
               AllOf(HasSubstr("allowed: "), Not(HasSubstr("did you mean"))));
 }
 
-TEST(CommandLine, VerboseAndQuietSetWhatIsTold) {
+TEST(CommandLine, VerboseAndQuietSetWhatIsLogged) {
   const TempFolder folder;
   const std::string config = folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR
                                                       "/configs/models/lenet5.yaml}\n"
@@ -118,7 +118,7 @@ TEST(CommandLine, AConfigIsFoundByNameAndByItsPathInTheTree) {
   }
 }
 
-TEST(CommandLine, AConfigThatIsNotThereIsToldWithWhereItWasLookedFor) {
+TEST(CommandLine, AConfigThatIsNotThereIsReportedWithWhereItWasLookedFor) {
   const CommandOutcome name = RunCommand({"check", "--config", "quikstart"});
   EXPECT_EQ(name.code, 2);
   EXPECT_THAT(name.err, AllOf(HasSubstr("there is no config 'quikstart'"),

@@ -57,15 +57,15 @@ TEST(CommandsTable, EveryCommandHasARow) {
 TEST(CommandsTable, TheRowOfBenchHasAllOfThem) {
   const std::set<std::string> benches = CommandsOf({"bench"});
   ASSERT_THAT(benches, Not(IsEmpty()));
-  std::set<std::string> told;
+  std::set<std::string> documented;
   for (const auto& [name, more] : RowsOfTheTable()) {
     if (name != "bench") continue;
     static const std::regex word("[a-z]+");
     for (std::sregex_iterator it(more.begin(), more.end(), word), end; it != end; ++it) {
-      told.insert(it->str());
+      documented.insert(it->str());
     }
   }
-  EXPECT_EQ(told, benches);
+  EXPECT_EQ(documented, benches);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ std::string PeerLostText(Body body) {
   return "no PeerLostError";
 }
 
-TEST(LocalWorld, WhoReceivesFromARankThatEndedIsTold) {
+TEST(LocalWorld, WhoReceivesFromARankThatEndedIsNotified) {
   LocalWorld world(2);
   const auto stays = world.Connect(0);
   auto leaves = world.Connect(1);
@@ -59,7 +59,7 @@ TEST(LocalWorld, WhoReceivesFromARankThatEndedIsTold) {
   EXPECT_EQ(PeerLostText([&] { stays->Test(request); }), "rank 1 is gone: it has ended");
 }
 
-TEST(LocalWorld, WhoSendsToARankThatEndedIsTold) {
+TEST(LocalWorld, WhoSendsToARankThatEndedIsNotified) {
   LocalWorld world(2);
   const auto stays = world.Connect(0);
   auto leaves = world.Connect(1);
@@ -92,19 +92,19 @@ TEST(LocalWorld, MessagesOfARankThatEndedAreTakenBack) {
 }
 
 TEST(LocalWorld, RunThrowsTheFirstCauseAndWakesTheOthers) {
-  std::atomic<int> told = 0;
-  const auto body = [&told](Transport& transport) {
+  std::atomic<int> notified = 0;
+  const auto body = [&notified](Transport& transport) {
     if (transport.rank() == 1) throw DataError("no such file");
     try {
       transport.Barrier();
     } catch (const PeerLostError& error) {
       EXPECT_THAT(error.what(), HasSubstr("rank 1 is gone: it ended with an error"));
-      ++told;
+      ++notified;
       throw;
     }
   };
   EXPECT_THROW(LocalWorld::Run(4, body), DataError);
-  EXPECT_GE(told, 1);
+  EXPECT_GE(notified, 1);
 }
 
 TEST(LocalWorldDeathTest, AMessageOfAnotherSizeIsOurOwnFault) {

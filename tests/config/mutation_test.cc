@@ -101,7 +101,7 @@ TEST(Mutation, WhatNobodyWroteIsRefused) {
   EXPECT_THAT(error_of(nested(64)), HasSubstr("lists and sections are nested more than 64 deep"));
 }
 
-TEST(Mutation, ThirtyErrorsAreToldAndTheOthersCounted) {
+TEST(Mutation, ThirtyErrorsAreReportedAndTheOthersCounted) {
   std::string keys;
   for (int i = 0; i < 100; ++i) keys += "k" + std::to_string(i) + ": 1\n";
   const std::string error = WhatOf<ConfigError>([&] { ReadMutated(keys, {}); });

@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Reads two sections that are checked against each other: each part needs a worker.
-std::string JudgedTogether(const std::string& text) {
+std::string CheckedTogether(const std::string& text) {
   return WhatOf<ConfigError>([&] {
     Document document = Document::FromText(text, "run.yaml");
     Reader root = document.root();
@@ -33,43 +33,43 @@ std::string JudgedTogether(const std::string& text) {
   });
 }
 
-TEST(OneError, AConflictOfRightValuesIsTold) {
-  EXPECT_THAT(JudgedTogether("strategy: {name: parted}\n"),
+TEST(OneError, AConflictOfRightValuesIsReported) {
+  EXPECT_THAT(CheckedTogether("strategy: {name: parted}\n"),
               AllOf(HasSubstr("too many parts"), HasSubstr("1 error;")));
-  EXPECT_THAT(JudgedTogether("strategy: {name: parted, parts: 5, most: 3}\n"),
+  EXPECT_THAT(CheckedTogether("strategy: {name: parted, parts: 5, most: 3}\n"),
               AllOf(HasSubstr("too many parts"), HasSubstr("more parts than most"),
                     HasSubstr("2 errors;")));
 }
 
-TEST(OneError, NothingIsJudgedByADefaultThatWasNotMeant) {
+TEST(OneError, NothingIsCheckedByADefaultThatWasNotMeant) {
   for (const char* workers :
        {"clustr: {workers: 4}", "cluster: {workrs: 4}", "cluster: [4]", "cluster: {workers: four}",
         "cluster: {workers: 0}", "cluster: {workers: }", "cluster: {qqqqqqqqq: 4}"}) {
-    EXPECT_THAT(JudgedTogether("strategy: {name: parted, parts: 4}\n" + std::string(workers)),
+    EXPECT_THAT(CheckedTogether("strategy: {name: parted, parts: 4}\n" + std::string(workers)),
                 AllOf(HasSubstr("run.yaml:2:"), HasSubstr("1 error;")))
         << workers;
   }
 }
 
 TEST(OneError, AnUnknownKeyThatIsLikeAnotherOneHidesNoConflict) {
-  EXPECT_THAT(JudgedTogether("strategy: {name: parted, mosst: 4}\n"),
+  EXPECT_THAT(CheckedTogether("strategy: {name: parted, mosst: 4}\n"),
               AllOf(HasSubstr("too many parts"), HasSubstr("'mosst'"), HasSubstr("2 errors;")));
   EXPECT_THAT(
-      JudgedTogether("strategy: {name: parted, parts: 5, most: 3}\nclusterr: {}\n"),
+      CheckedTogether("strategy: {name: parted, parts: 5, most: 3}\nclusterr: {}\n"),
       AllOf(HasSubstr("more parts than most"), HasSubstr("'clusterr'"), HasSubstr("2 errors;")));
 }
 
 // The keys of the default strategy are not those of the strategy that the user meant.
 TEST(OneError, AMisspeltNameLeavesTheKeysBesideItInPeace) {
-  EXPECT_EQ(JudgedTogether("strategy: {nmae: parted, parts: 1}\n"),
+  EXPECT_EQ(CheckedTogether("strategy: {nmae: parted, parts: 1}\n"),
             "run.yaml:1:12: unknown key 'nmae' in strategy 'plain'\n"
             "    did you mean 'name'?\n"
             "1 error; nothing was started");
 }
 
 TEST(OneError, ARepeatedKeyMayBeTheOneThatIsNotThere) {
-  EXPECT_THAT(JudgedTogether("strategy: {name: parted, most: 4, most: 1}\n"
-                             "cluster: {}\n"),
+  EXPECT_THAT(CheckedTogether("strategy: {name: parted, most: 4, most: 1}\n"
+                              "cluster: {}\n"),
               AllOf(HasSubstr("repeated key 'most'"), HasSubstr("1 error;")));
 }
 

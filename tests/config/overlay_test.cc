@@ -70,7 +70,7 @@ TEST_F(OverlayTest, OverridesCountMore) {
             Yaml("8", "2", "1", "9", "[5]"));
 }
 
-TEST_F(OverlayTest, ErrorsAreToldAtTheirPlaceInItsFile) {
+TEST_F(OverlayTest, ErrorsAreReportedAtTheirPlaceInItsFile) {
   EXPECT_THAT(Effective(kConfig, "cluster:\n  wrkers: 2\n  per_node: x\n"),
               AllOf(HasSubstr(file_ + ":2:3: unknown key 'wrkers'"), HasSubstr(file_ + ":3:"),
                     HasSubstr("2 errors; nothing was started")));

@@ -134,7 +134,7 @@ TEST(Reader, AMisspeltSectionDoesNotLackItsKeys) {
                                              "    did you mean 'model'?  allowed: model"));
 }
 
-TEST(Reader, AnErrorOfARepeatedBlockIsToldOnce) {
+TEST(Reader, AnErrorOfARepeatedBlockIsReportedOnce) {
   Document document = Document::FromText("layers: [{name: a, pad: x}, {name: b}]\n", "run.yaml");
   document.Rewrite([](Tree& root, Diagnostics&) {
     Tree& layers = root.entries[0].value;
@@ -190,7 +190,7 @@ TEST(Reader, ValuesOfOtherToolsAreSuggested) {
             "did you mean 'polynomial'?  allowed: polynomial, step");
 }
 
-TEST(Reader, WhatIsAllowedIsToldOnce) {
+TEST(Reader, WhatIsAllowedIsReportedOnce) {
   EXPECT_EQ(ErrorOf("zebra: 1\nhippopotamus: 2\n"),
             "run.yaml:1:1: unknown key 'zebra'\n"
             "    allowed: batch, device, inputs, slowdown, solver\n"
@@ -315,7 +315,7 @@ TEST(Reader, AnAliasIsReportedOnceAndReadsAsTheDefault) {
   EXPECT_EQ(document.errors().size(), 2u);
 }
 
-TEST(Reader, ASyntaxErrorIsToldAlone) {
+TEST(Reader, ASyntaxErrorIsReportedAlone) {
   const std::string error = ErrorOf("batch: 0\nsolver: {momentum: 0.5\ndevice: gpu\n");
   EXPECT_THAT(error, ::testing::MatchesRegex("run.yaml:[0-9]+:[0-9]+: not valid YAML: .*\n"
                                              "1 error; nothing was started"));

@@ -50,7 +50,7 @@ TEST(Archive, ReadsEveryPackingInAnyChunks) {
   }
 }
 
-TEST(Archive, AFileThatIsNotThereIsToldWithTheFolderThatItsPathBeginsIn) {
+TEST(Archive, AFileThatIsNotThereIsReportedWithTheFolderThatItsPathBeginsIn) {
   const auto hint_of = [](const fs::path& path) {
     try {
       const MemberReader in(path);

@@ -186,7 +186,7 @@ TEST(Catalog, AFileThatDiffersIsHashedOnce) {
   const auto different = [&] {
     return DifferentFiles("catalog_set", root / "catalog_set", memory);
   };
-  EXPECT_TRUE(different().empty()) << "what is missing is told of elsewhere";
+  EXPECT_TRUE(different().empty()) << "another test covers missing files";
   const auto path = root.Write("catalog_set/a.gz", "content a");
   EXPECT_TRUE(different().empty());
   EXPECT_TRUE(std::filesystem::exists(memory));

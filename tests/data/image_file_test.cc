@@ -279,7 +279,7 @@ TEST(Image, AHeaderOfAHugeImageIsRefusedBeforeMemoryIsTaken) {
               HasSubstr("an image: "));
 }
 
-TEST(Image, IsToldByItsName) {
+TEST(Image, IsKnownByItsName) {
   for (const char* name : {"a.png", "b.PNG", "c.jpg", "d.JPEG"}) EXPECT_TRUE(IsImageName(name));
   for (const char* name : {"png", "a.gif", "b.png.txt", ""}) EXPECT_FALSE(IsImageName(name));
 }

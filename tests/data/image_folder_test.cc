@@ -141,7 +141,7 @@ TEST_F(ImageFolder, ImagesAreTurnedByTheirOrientationAndCounted) {
   EXPECT_EQ(stored->image_info()->orientation, Orientation::kIgnore);
 }
 
-TEST_F(ImageFolder, ErrorsAreToldWhereTheConfigNamesTheFolder) {
+TEST_F(ImageFolder, ErrorsAreReportedWhereTheConfigNamesTheFolder) {
   const auto error = [&](const std::string& keys) {
     return WhatOf<ConfigError>([&] { SourceOf(keys); });
   };

@@ -143,7 +143,7 @@ class World {
 
   // Runs until all ranks are at a boundary.
   void RunToBoundary() {
-    for (int moves = 0; resting_ < spec_.placement().ranks(); ++moves) {
+    for (int moves = 0; quiescent_ < spec_.placement().ranks(); ++moves) {
       ASSERT_LT(moves, 50'000) << "no boundary is reached";
       Move(ranks_[books_.draws.Below(std::ssize(ranks_))]);
     }
@@ -158,12 +158,12 @@ class World {
     }
     EXPECT_GE(steps_, steps_before);
     // The leader, server 0, sends one hold message to each worker.
-    EXPECT_EQ(mails_[2]->TakeHolds(), 2);
+    EXPECT_EQ(channels_[2]->TakeHolds(), 2);
   }
 
   // Each rank leaves the boundary by itself, in random order.
   void Leave() {
-    resting_ = 0;
+    quiescent_ = 0;
     for (Part& part : ranks_) part.leaves = true;
   }
 
@@ -180,8 +180,8 @@ class World {
   };
 
   void AddRank(Rank rank) {
-    auto channel = std::make_unique<HeldChannel>(rank, mails_);
-    mails_.push_back(channel.get());
+    auto channel = std::make_unique<HeldChannel>(rank, channels_);
+    channels_.push_back(channel.get());
     Part part;
     part.channel = channel.get();
     part.parts = std::make_unique<RankParts>(
@@ -216,7 +216,7 @@ class World {
   }
 
   void NoteBoundary() {
-    ++resting_;
+    ++quiescent_;
     EXPECT_EQ(books_.unread[0] + books_.unread[1], 0) << "messages are on their way";
     EXPECT_EQ(books_.running, 0) << "steps run";
   }
@@ -235,9 +235,9 @@ class World {
   Books books_;
   const Talkers strategy_;
   ExchangeSpec spec_;
-  std::vector<HeldChannel*> mails_;  // the channels of the ranks
+  std::vector<HeldChannel*> channels_;  // the channels of the ranks
   std::vector<Part> ranks_;
-  int resting_ = 0;
+  int quiescent_ = 0;
   int64_t steps_ = 0;  // steps started so far
   int64_t stop_in_ = 0;
   bool stop_asked_ = false;

@@ -296,7 +296,7 @@ def inject(fault, run, undisturbed, options):
         nameless = fault.phase == "ended" or fault.harm in ("FULL", "FSYNC") or (fault.harm, fault.rank) == ("CUT", 0)
         if not named and not nameless:
             wrong.append("the rank is not named")
-    time.sleep(0.5)  # ranks that were told to end need a moment
+    time.sleep(0.5)  # ranks that were asked to end need a moment
     orphans = run.processes()
     if orphans:
         wrong.append(f"orphans {orphans}")
@@ -360,8 +360,8 @@ def inject_all(seeds, harms, options):
         harmed += was_harmed
         if wrong:
             failed.append(seed)
-            told = re.findall(r"^.* (?:error|warning) .*$", (run.folder / "err").read_text(), re.MULTILINE)
-            print(f"{fault}: {'; '.join(wrong)}", *told, sep="\n    ", flush=True)
+            reported = re.findall(r"^.* (?:error|warning) .*$", (run.folder / "err").read_text(), re.MULTILINE)
+            print(f"{fault}: {'; '.join(wrong)}", *reported, sep="\n    ", flush=True)
         if options.seed is None:
             run.remove()
             shutil.rmtree(folder)

@@ -38,14 +38,14 @@ BUILD = WORK / "build"
 
 # Areas of ctest, the cheap ones first; the program of each is <area>_tests, except for those in PROGRAMS.
 AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "compress", "exchange", "comm", "data", "sim",
-         "faults", "checkpoint", "nn", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
+         "faults", "checkpoint", "real_data", "nn", "onnx", "report", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500  # without a mutant
 USUAL_TIMES = 10  # with a mutant: the limit is this many times the time without; it ends a mutant that loops for ever
 SECONDS_AT_LEAST = 30
 
 
-class Mistake(Exception):
+class MutantError(Exception):
     """The request cannot be carried out."""
 
 
@@ -55,7 +55,7 @@ class Mistake(Exception):
 def replace_once(text, old, new, where):
     found = text.count(old)
     if found != 1:
-        raise Mistake(f"{where}: the text to replace stands there {found} times instead of once")
+        raise MutantError(f"{where}: the text to replace stands there {found} times instead of once")
     return text.replace(old, new)
 
 
@@ -73,7 +73,7 @@ def edit_of(mutant, root):
     line = lines[mutant["line"] - 1]
     begin = mutant["column"]
     if not line.startswith(mutant["old"], begin):
-        raise Mistake(f"{mutant['name']}: the source has changed since the mutant was drawn")
+        raise MutantError(f"{mutant['name']}: the source has changed since the mutant was drawn")
     lines[mutant["line"] - 1] = line[:begin] + mutant["new"] + line[begin + len(mutant["old"]):]
     return "\n".join(lines)
 
@@ -93,7 +93,7 @@ NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
 # Lines that are not mutated: messages, checks of invariants and of the results of libraries, declarations of text,
 # sizes of buffers, lengths of waits.
 PASSED_OVER = re.compile(r"^\s*(#|//|static_assert|using |template|namespace)|DT_CHECK|log::|fmt::format|"
-                         r"\bthrow\b|\bFail\(|Help\(|Mistake\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d|"
+                         r"\bthrow\b|\bFail\(|Help\(|MutantError\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d|"
                          r"\bEINTR\b|\bH5[A-Z]+\w+\(|\bfd_? < 0|\b(micro|milli)?seconds[({]\d")
 
 
@@ -126,7 +126,7 @@ def drawn_mutants(folders, seed):
         files = sorted((ROOT / folder).rglob("*.cc")) if (ROOT / folder).is_dir() else [ROOT / folder]
         files = [f for f in files if not f.name.endswith(("_cases.cc", "_cuda.cc"))]
         if not files or not files[0].exists():
-            raise Mistake(f"{folder} holds no .cc file")
+            raise MutantError(f"{folder} holds no .cc file")
         for path in files:
             sites += sites_in(str(path.relative_to(ROOT)), path.read_text())
     random.Random(seed).shuffle(sites)
@@ -180,7 +180,7 @@ def build():
     if not (BUILD / "build.ninja").exists():
         if run(["cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                 "-DDTRAIN_CUDA=OFF"], log) != 0:
-            raise Mistake(f"the copy cannot be configured; see {log}")
+            raise MutantError(f"the copy cannot be configured; see {log}")
     if run(["cmake", "--build", BUILD], log) == 0:
         return None
     return "compiler" if re.search(r": (fatal )?error: ", log.read_text()) else "start"
@@ -262,7 +262,7 @@ def take_the_copy():
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Mistake(f"another run works in {WORK}") from None
+        raise MutantError(f"another run works in {WORK}") from None
     return lock
 
 
@@ -270,7 +270,7 @@ def prepare():
     """Builds the copy without a mutant and runs all its tests.  Returns its programs and the seconds of each area."""
     make_copy()
     if build() is not None:
-        raise Mistake(f"the source does not build; see {WORK / 'build.log'}")
+        raise MutantError(f"the source does not build; see {WORK / 'build.log'}")
     clean = programs()
     # A test that fails without a mutant (because of the location of the copy, say) would notice every mutant.
     passed = WORK / "passed.json"
@@ -283,7 +283,7 @@ def prepare():
         began = time.monotonic()
         failed = failing_test(area, SECONDS_FOR_AN_AREA)
         if failed:
-            raise Mistake(f"{failed} fails without a mutant; see {WORK / 'test.log'}")
+            raise MutantError(f"{failed} fails without a mutant; see {WORK / 'test.log'}")
         usual[area] = time.monotonic() - began
     passed.write_text(json.dumps({"programs": clean, "seconds": usual}))
     return clean, usual
@@ -311,9 +311,9 @@ def plant(mutants, count):
     lock = take_the_copy()
     clean, usual = prepare()
     known = earlier_results()
-    judged, missed = 0, []
+    tested, missed = 0, []
     for mutant in mutants:
-        if judged == count:
+        if tested == count:
             break
         key = key_of(mutant)
         began = time.monotonic()
@@ -326,12 +326,12 @@ def plant(mutants, count):
         if test in (NOT_COMPILED, NO_CHANGE):
             print(f"  -  {mutant['name']}: {test}", flush=True)
             continue
-        judged += 1
+        tested += 1
         verdict = f"noticed by {test}" if test else "NOT NOTICED"
-        print(f"{judged:3}  {mutant['name']}: {verdict}  ({time.monotonic() - began:.0f} s)", flush=True)
+        print(f"{tested:3}  {mutant['name']}: {verdict}  ({time.monotonic() - began:.0f} s)", flush=True)
         if not test:
             missed.append(mutant["name"])
-    print(f"{judged - len(missed)} of {judged} mutants noticed")
+    print(f"{tested - len(missed)} of {tested} mutants noticed")
     for name in missed:
         print(f"not noticed: {name}")
     lock.close()
@@ -345,10 +345,10 @@ def check():
     mutants = known_mutants()
     names = [mutant["name"] for mutant in mutants]
     if len(set(names)) != len(names):
-        raise Mistake("known.toml gives a name twice")
+        raise MutantError("known.toml gives a name twice")
     for mutant in mutants:
         if edit_of(mutant, ROOT) == (ROOT / mutant["file"]).read_text():
-            raise Mistake(f"{mutant['name']} changes nothing")
+            raise MutantError(f"{mutant['name']} changes nothing")
     print(f"{len(mutants)} edits fit the source")
     return 0
 
@@ -369,7 +369,7 @@ def main():
     if options.command == "known":
         mutants = [m for m in known_mutants() if not options.names or m["name"] in options.names]
         if len(mutants) < len(set(options.names)):
-            raise Mistake("known.toml lacks one of these names")
+            raise MutantError("known.toml lacks one of these names")
         return plant(mutants, len(mutants))
     mutants = drawn_mutants(options.folders, options.seed)
     if options.command == "draw":
@@ -382,6 +382,6 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Mistake as mistake:
-        print(f"mutants.py: {mistake}", file=sys.stderr)
+    except MutantError as error:
+        print(f"mutants.py: {error}", file=sys.stderr)
         sys.exit(2)

@@ -110,7 +110,7 @@ TEST(Graph, FewerScoresThanClassesAreRefused) {
   }
 }
 
-TEST(Graph, ScoresAndClassesAreToldAtTheLayerThatMakesThem) {
+TEST(Graph, ScoresAndClassesAreReportedAtTheLayerThatMakesThem) {
   const auto read = [](const std::string& layers, const std::string& loss, int64_t classes) {
     return Graph::FromText(
         "name: m\nlayers:\n" + layers + "  - {name: loss, type: " + loss + "}\n", "m.yaml",

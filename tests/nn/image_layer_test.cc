@@ -37,7 +37,7 @@ TEST(ImageLayer, WindowLargerThanTheImageNamesBoth) {
             "a window of [4, 4] does not fit into the input [8, 3, 9, 3] with pad 0");
 }
 
-TEST(ImageLayer, InputThatIsNoImageIsToldSo) {
+TEST(ImageLayer, InputThatIsNoImageIsReported) {
   const std::string message =
       "an input of shape [8, 10] is no image for a window of [3, 3]; it takes [N, C, H, W]";
   EXPECT_EQ(ErrorOf("convolution", "{outputs: 2, kernel: 3}", {8, 10}), message);

@@ -32,7 +32,7 @@ constexpr char kRest[] =
     "  - {name: d, type: inner_product, input: c, outputs: 10}\n"
     "  - {name: loss, type: softmax_cross_entropy, input: [d, label]}\n";
 
-TEST(ModelErrors, NothingIsToldOfWhatTakesABrokenLayer) {
+TEST(ModelErrors, NothingIsReportedOfWhatTakesABrokenLayer) {
   for (const char* layer : {
            "{nmae: a, type: convolution, outputs: 8, kernel: 3, pad: 1}",
            "{name: {a: 1}, type: convolution, outputs: 8, kernel: 3, pad: 1}",
@@ -54,7 +54,7 @@ TEST(ModelErrors, NothingIsToldOfWhatTakesABrokenLayer) {
   }
 }
 
-TEST(ModelErrors, OfTwoBothAreTold) {
+TEST(ModelErrors, OfTwoBothAreReported) {
   for (const char* rest : {
            "  - {name: b, type: convolution, input: a, outputs: 8, kernal: 5}\n",
            "  - {name: b, type: convolution, input: data, outputs: 8, kernel: 50}\n",
@@ -102,7 +102,7 @@ TEST(ModelErrors, ALayerWithoutANameMayHaveHadTheNextNumber) {
               AllOf(HasSubstr("m.yaml:4:"), HasSubstr("1 error;")));
 }
 
-TEST(ModelErrors, ANameThatNothingHasIsToldOnceWithItsLines) {
+TEST(ModelErrors, ANameThatNothingHasIsReportedOnceWithItsLines) {
   EXPECT_THAT(OfLayers("  - {name: a, type: relu}\n"
                        "  - {name: b, type: relu, input: first}\n"
                        "  - {name: c, type: eltwise, input: [a, first]}\n"
@@ -262,7 +262,7 @@ TEST(ModelErrors, AnEmptyNameIsNone) {
               AllOf(HasSubstr("no earlier layer or input is called ''"), HasSubstr("1 error;")));
 }
 
-TEST(ModelErrors, OfTwoInABlockAndAtItsUseBothAreTold) {
+TEST(ModelErrors, OfTwoInABlockAndAtItsUseBothAreReported) {
   std::string model = WithBlocks(
       "      - {name: conv", "      - {name: conv, type: convolution, outputs: $width, kernal: 3}");
   model.replace(model.find("repeat: 2"), 9, "repeat: x");
@@ -272,7 +272,7 @@ TEST(ModelErrors, OfTwoInABlockAndAtItsUseBothAreTold) {
                     HasSubstr("m.yaml:14:"), HasSubstr("called 'fd'"), HasSubstr("3 errors;")));
 }
 
-TEST(ModelErrors, AnArgumentThatStandsForSeveralKeysIsToldOnce) {
+TEST(ModelErrors, AnArgumentThatStandsForSeveralKeysIsReportedOnce) {
   EXPECT_THAT(ErrorsOf("name: m\nblocks:\n  two:\n    arguments: [n]\n    layers:\n"
                        "      - {name: a, type: convolution, outputs: $n, kernel: $n}\n"
                        "layers:\n  - {name: x, block: two, n: many}\n"),

@@ -131,7 +131,7 @@ TEST_F(ReportPageTest, ALongRunOfManyWorkersFitsIntoTwoMegabytes) {
   EXPECT_EQ(run["ranks"].size(), 16U);
 }
 
-TEST_F(ReportPageTest, DamageIsToldNotFatal) {
+TEST_F(ReportPageTest, DamageIsReportedNotFatal) {
   Put("a", "config.yaml", "a: [1\n");
   Put("a", "summary.json", "{\"status\":");
   Put("a", "plan.json", "[]");

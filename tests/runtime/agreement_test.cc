@@ -67,7 +67,7 @@ std::pair<int, std::string> LastWordsAfter(const Thrown& thrown) {
   return {code, testing::internal::GetCapturedStderr()};
 }
 
-TEST(RunOnRanks, WhatIsThrownIsToldAndGivesTheCode) {
+TEST(RunOnRanks, WhatIsThrownIsReportedAndGivesTheCode) {
   EXPECT_THAT(LastWordsAfter(DataError("no file", "fetch it")),
               Pair(3, AllOf(HasSubstr("error no file\n"), HasSubstr("error   fetch it\n"))));
   EXPECT_THAT(LastWordsAfter(SharedError(ExitCode::kUsage, "no run", "")),

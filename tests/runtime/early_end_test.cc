@@ -253,7 +253,7 @@ TEST_F(EarlyEndTest, AResumeThatIsOverAtOnceSaysWhy) {
 }
 
 // An evaluation after the checkpoint from which a run resumes does not end the run: it is repeated.
-TEST_F(EarlyEndTest, WhatWasJudgedBehindTheCheckpointDoesNotCount) {
+TEST_F(EarlyEndTest, WhatWasEvaluatedBehindTheCheckpointDoesNotCount) {
   const std::vector<std::string> keys = {"evaluate.every_steps=4", "checkpoint.every_steps=3",
                                          "stop.target=0.05", "checkpoint.keep=9"};
   Run(Config("run", 1, keys));

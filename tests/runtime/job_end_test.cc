@@ -121,8 +121,8 @@ TEST(JobEnd, RestartsResume) {
 TEST(JobEnd, AStoppedRankIsNamedAndMayBeRestarted) {
   ExpectVerdict(
       {.exit_status = 137, .ranks = {StatusOf(0), StatusOf(1)}, .stopped = 1}, 7,
-      "rank 1 (node1, pid 101) did not answer after step 815, training: it was stopped, and nobody "
-      "let it go on",
+      "rank 1 (node1, pid 101) did not answer after step 815, training: it was stopped and not "
+      "continued",
       true);
 }
 
@@ -172,7 +172,7 @@ TEST(JobEnd, WhatTheRanksSaidCountsWhenMpirunHangsOrIsKilled) {
   ExpectVerdict({.exit_status = 137, .ranks = {StatusOf(0, 0)}, .mpirun_hung = true}, 0, "", false);
 }
 
-TEST(JobEnd, AKilledRankIsToldAsSuchWhenMpirunHangs) {
+TEST(JobEnd, AKilledRankIsReportedAsSuchWhenMpirunHangs) {
   ExpectVerdict({.exit_status = 137,
                  .ranks = {StatusOf(0), StatusOf(1)},
                  .first_lost = 1,

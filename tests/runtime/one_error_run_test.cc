@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Edit{"slowdown", "slowdwn", "6"}, Edit{"lenet5", "lenet55", "1"},
                       Edit{"digits", "digts", "2"}));
 
-TEST(OneErrorInARun, OfTwoBothAreTold) {
+TEST(OneErrorInARun, OfTwoBothAreReported) {
   EXPECT_THAT(OneErrorError("workers: 16", "wokers: 16", "batch: 8\ntimelin: true\n"),
               AllOf(HasSubstr("'wokers'"), HasSubstr("'timelin'"), HasSubstr("2 errors;")));
   // Keys that do not depend on the misspelt one are still checked.
@@ -77,7 +77,7 @@ TEST(OneErrorInARun, OfTwoBothAreTold) {
 }
 
 // Which workers may die depends on where servers and nodes are, and on no other key of the strategy.
-TEST(OneErrorInARun, ADeathIsJudgedBesideAnErrorInTheStrategy) {
+TEST(OneErrorInARun, ADeathIsCheckedBesideAnErrorInTheStrategy) {
   const auto errors = [](const std::string& strategy, const std::string& death) {
     return WhatOf<ConfigError>([&] {
       auto document = config::Document::FromText(
@@ -102,7 +102,7 @@ TEST(OneErrorInARun, ADeathIsJudgedBesideAnErrorInTheStrategy) {
   }
 }
 
-TEST(OneErrorInARun, ABatchIsJudgedBesideAnErrorThatLeavesTheSizeAlone) {
+TEST(OneErrorInARun, ABatchIsCheckedBesideAnErrorThatLeavesTheSizeAlone) {
   const auto errors = [](const std::string& data) {
     return WhatOf<ConfigError>([&] {
       auto document = config::Document::FromText(
@@ -146,7 +146,7 @@ class OneErrorOfATable : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(OneErrorOfATable, AKeyIsToldBeforeWhatItsDefaultReads) {
+TEST_F(OneErrorOfATable, AKeyIsReportedBeforeWhatItsDefaultReads) {
   EXPECT_THAT(Of<ConfigError>("labell: word, task: regression"),
               AllOf(HasSubstr("unknown key 'labell'"), HasSubstr("1 error;")));
   EXPECT_THAT(Of<ConfigError>("label: zzz", "timelin: true\n"),

@@ -49,7 +49,7 @@ TEST(RankWatch, NamesARankThatStaysStopped) {
   EXPECT_EQ(heard.Within(2), "");
   ::kill(other.pid(), SIGSTOP);
   EXPECT_EQ(heard.Within(10), "rank 1 (pid " + std::to_string(other.pid()) +
-                                  ") did not answer: it was stopped, and nobody let it go on");
+                                  ") did not answer: it was stopped and not continued");
 }
 
 TEST(RankWatch, ARankThatGoesOnInTimeIsNotLost) {

@@ -174,7 +174,7 @@ TEST_F(ReportTest, BytesAndMessagesAreThoseThatTheTransportsCarried) {
   }
 }
 
-TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreTold) {
+TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreReported) {
   for (const std::string strategy :
        {"{name: ps_bsp, servers: 2}", "{name: ps_ssp}", "{name: ps_asp, prefetch: true}"}) {
     SCOPED_TRACE(strategy);

@@ -246,10 +246,10 @@ TEST_F(ResumeElsewhere, BestPatienceAndTargetAreThoseOfTheWholeRun) {
       SCOPED_TRACE(newest.filename().string());
       Summary again;
       const int64_t step = ReadStoredInfo(newest).position.step;
-      const std::string told = Elsewhere(keys, step, again);
+      const std::string message = Elsewhere(keys, step, again);
       // The folder there has the best weights, unless the run found better ones since.
       if (*whole.best->step <= step) {
-        EXPECT_THAT(told, Not(HasSubstr("are gone")));
+        EXPECT_THAT(message, Not(HasSubstr("are gone")));
       }
       EXPECT_EQ(WholeRun(again), WholeRun(whole));
       EXPECT_EQ(BestStep("elsewhere"), *whole.best->step);
@@ -374,7 +374,7 @@ TEST_F(ResumeOverAStranger, ItsLinesAreNotThisRuns) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "elsewhere/tensorboard"), {}), 1);
 }
 
-TEST_F(ResumeOverAStranger, AnOlderCheckpointIsNotJudgedByThem) {
+TEST_F(ResumeOverAStranger, AnOlderCheckpointIsNotCheckedAgainstThem) {
   const Keys keys = Idle();
   Run(Plain("whole", keys));
   ForgetEvaluations(8);

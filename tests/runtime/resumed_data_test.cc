@@ -96,7 +96,7 @@ class ResumedData : public RunFixture {
   // Trains, calls `change` and resumes with `keys`; returns the outcome of the resume.
   struct Outcome {
     std::string error;  // in the form of MessageOf
-    std::string told;
+    std::string message;
   };
   Outcome Resume(bool simulated, const std::function<RunConfig(const Keys&)>& config,
                  const std::function<void()>& change, const Keys& keys) const {
@@ -107,7 +107,7 @@ class ResumedData : public RunFixture {
     ::testing::internal::CaptureStderr();
     Outcome outcome;
     outcome.error = MessageOf([&] { Train(simulated, config(keys), "auto"); });
-    outcome.told = ::testing::internal::GetCapturedStderr();
+    outcome.message = ::testing::internal::GetCapturedStderr();
     return outcome;
   }
   static void Train(bool simulated, const RunConfig& config, const std::string& resume) {
@@ -143,7 +143,7 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
     std::function<RunConfig(const Keys&)> config;
     std::function<void()> make;
     Keys keys;
-    std::string told;
+    std::string message;
   };
   const auto nothing = [] {};
   const std::vector<Change> changes = {
@@ -192,14 +192,14 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
        "  samples ("}};
   for (const bool simulated : {false, true}) {
     for (const Change& change : changes) {
-      SCOPED_TRACE(change.told + (simulated ? "simulated" : "real"));
+      SCOPED_TRACE(change.message + (simulated ? "simulated" : "real"));
       fs::remove_all(folder_ / "train");
       WriteTable(Rows());
       WriteImages();
       const Outcome refused = Resume(simulated, change.config, change.make, change.keys);
       EXPECT_THAT(refused.error,
                   AllOf(HasSubstr("6: "), HasSubstr("step-00000003.h5 was trained on other data"),
-                        HasSubstr(change.told), HasSubstr("checkpoint.other_data=take")));
+                        HasSubstr(change.message), HasSubstr("checkpoint.other_data=take")));
       fs::remove_all(folder_ / "train");
       WriteTable(Rows());
       WriteImages();
@@ -207,7 +207,7 @@ TEST_F(ResumedData, OthersAreRefusedByName) {
       keys.emplace_back("checkpoint.other_data=take");
       const Outcome taken = Resume(simulated, change.config, change.make, keys);
       EXPECT_EQ(taken.error, "no error");
-      EXPECT_THAT(taken.told, HasSubstr(change.told));
+      EXPECT_THAT(taken.message, HasSubstr(change.message));
     }
   }
 }
@@ -240,7 +240,7 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
       const Outcome taken =
           Resume(simulated, data.config, data.change, {"checkpoint.other_data=take"});
       EXPECT_EQ(taken.error, "no error");
-      EXPECT_THAT(taken.told,
+      EXPECT_THAT(taken.message,
                   AllOf(HasSubstr("samples are normalised as in "), HasSubstr("  samples (")));
       EXPECT_EQ(InfoOfNewest().mean.values(), measured.mean.values());
       EXPECT_EQ(InfoOfNewest().deviation.values(), measured.deviation.values());
@@ -264,7 +264,7 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
     const Outcome again =
         Resume(false, table, change, {fmt::format("cluster.workers={}", workers)});
     EXPECT_EQ(again.error, "no error");
-    EXPECT_THAT(again.told, HasSubstr("samples are normalised as in "));
+    EXPECT_THAT(again.message, HasSubstr("samples are normalised as in "));
     EXPECT_EQ(InfoOfNewest().mean.values(), before.mean.values());
     WriteTable(Rows());
   }
@@ -291,7 +291,7 @@ TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
 }
 
 TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
-  const auto told = [](nlohmann::json images, const RunConfig& config) {
+  const auto message = [](nlohmann::json images, const RunConfig& config) {
     CheckpointInfo info;
     info.images = images.dump();
     ::testing::internal::CaptureStderr();
@@ -303,25 +303,25 @@ TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
   };
   WriteImages();
   const nlohmann::json info = info_of(OfImages());
-  EXPECT_EQ(told(info, OfImages()), "");
+  EXPECT_EQ(message(info, OfImages()), "");
   nlohmann::json older = info;
   older.erase("orientation");
-  EXPECT_THAT(told(older, OfImages()),
+  EXPECT_THAT(message(older, OfImages()),
               AllOf(HasSubstr("the weights was trained on images with orientation: ignore"),
                     HasSubstr("orientation: exif"), Not(HasSubstr("fit:"))));
   EXPECT_THAT(
-      told(info, OfImages({"data.fit=crop"})),
+      message(info, OfImages({"data.fit=crop"})),
       AllOf(HasSubstr("fit: stretch"), HasSubstr("fit: crop"), Not(HasSubstr("orientation:"))));
   nlohmann::json not_fitted = info;
   not_fitted["fit"] = "none";
-  EXPECT_EQ(told(not_fitted, OfImages()), "");
+  EXPECT_EQ(message(not_fitted, OfImages()), "");
   nlohmann::json digits = info_of(OfDigits());
   digits.erase("orientation");
-  EXPECT_EQ(told(digits, OfDigits()), "");
+  EXPECT_EQ(message(digits, OfDigits()), "");
 }
 
 // The run does not train on these samples.
-TEST_F(ResumedData, OtherSamplesForTheTestAloneAreTold) {
+TEST_F(ResumedData, OtherSamplesForTheTestAloneAreReported) {
   const auto table = [this](Keys keys) {
     keys.push_back("data.test=" + (folder_ / "u.csv").string());
     return OfTable(keys);
@@ -362,9 +362,9 @@ TEST_F(ResumedData, OtherSamplesForTheTestAloneAreTold) {
       write();
       const Outcome taken = Resume(simulated, config, change, {});
       EXPECT_EQ(taken.error, "no error");
-      EXPECT_THAT(taken.told, AllOf(HasSubstr("the test samples are not those of "),
-                                    Not(HasSubstr("validation samples")),
-                                    Not(HasSubstr("trained on other data"))));
+      EXPECT_THAT(taken.message, AllOf(HasSubstr("the test samples are not those of "),
+                                       Not(HasSubstr("validation samples")),
+                                       Not(HasSubstr("trained on other data"))));
       write();
       EXPECT_THAT(Resume(simulated, config, change_all, {}).error,
                   AllOf(HasSubstr("trained on other data"), HasSubstr("  samples (")));
@@ -400,13 +400,13 @@ TEST_F(ResumedData, ACheckpointThatHashedNoSplitIsComparedAsAWhole) {
 }
 
 // The best step and the patience use the validation samples if there are any.
-TEST_F(ResumedData, OtherValidationSamplesAreToldWithWhatGoesByThem) {
+TEST_F(ResumedData, OtherValidationSamplesAreReportedWithWhatGoesByThem) {
   WriteTable(Rows());
   const std::unique_ptr<Dataset> data = LoadData(OfTable({"data.validation=0.2"}));
   Checkpoint checkpoint;
   checkpoint.path = "step.h5";
   checkpoint.info.data_hashes = data->Hashes();
-  const auto told = [&](Split split) {
+  const auto message = [&](Split split) {
     Checkpoint other = checkpoint;
     other.info.data_hashes[split] = "another";
     DataHashes hashes;
@@ -415,10 +415,10 @@ TEST_F(ResumedData, OtherValidationSamplesAreToldWithWhatGoesByThem) {
     EXPECT_EQ(hashes, checkpoint.info.data_hashes);
     return ::testing::internal::GetCapturedStderr();
   };
-  EXPECT_THAT(told(Split::kValidation),
+  EXPECT_THAT(message(Split::kValidation),
               AllOf(HasSubstr("the validation samples are not those of step.h5"),
                     HasSubstr("its validation results so far, best and patience with them, are")));
-  EXPECT_THAT(told(Split::kTest),
+  EXPECT_THAT(message(Split::kTest),
               AllOf(HasSubstr("the test samples are not those of step.h5"),
                     HasSubstr("its test results so far are of the old samples")));
 }
@@ -429,8 +429,8 @@ TEST_F(ResumedData, TheSameDataAreNoOthers) {
   for (const bool simulated : {false, true}) {
     const Outcome same = Resume(simulated, table, [] {}, {});
     EXPECT_EQ(same.error, "no error");
-    EXPECT_THAT(same.told, AllOf(Not(HasSubstr("other data")), Not(HasSubstr("normalised")),
-                                 Not(HasSubstr("samples are not those"))));
+    EXPECT_THAT(same.message, AllOf(Not(HasSubstr("other data")), Not(HasSubstr("normalised")),
+                                    Not(HasSubstr("samples are not those"))));
   }
 }
 

@@ -267,7 +267,7 @@ TEST(RunConfig, ARunThatMayEndEarlyIsEvaluatedBefore) {
       Read(kSmall, {"stop.target=0.9", "evaluate.every_epochs=0", "evaluate.every_steps=50"}));
 }
 
-TEST(RunConfig, ATargetIsOfWhatTheRunIsJudgedBy) {
+TEST(RunConfig, ATargetIsOfWhatTheRunIsEvaluatedBy) {
   const auto error = [](const std::string& text, const std::vector<std::string>& overrides) {
     const RunConfig run = Read(text, overrides);
     return WhatOf<ConfigError>([&] { ReadModel(run); });

@@ -48,7 +48,7 @@ std::string NameOf(const std::string& host, pid_t pid, uint64_t born) {
                      host, pid, born);
 }
 
-TEST(RunLock, ASecondRunIsToldWhoHasTheFolder) {
+TEST(RunLock, ASecondRunLearnsWhoHasTheFolder) {
   const fs::path folder = FreshFolder();
   {
     const RunLock lock(folder);
@@ -218,7 +218,7 @@ TEST(RunLock, LeavesALockThatIsNotItsOwn) {
   EXPECT_THAT(TryToLock(folder), HasSubstr("another run writes into"));
 }
 
-TEST(RunLock, NobodyIsToldToRemoveALockThatHolds) {
+TEST(RunLock, NobodyIsAskedToRemoveALockThatHolds) {
   const fs::path folder = FreshFolder();
   const RunLock lock(folder);
   Spit(folder / "run.lock", NameOf("elsewhere", 12, 77));

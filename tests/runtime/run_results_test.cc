@@ -170,7 +170,7 @@ TEST(RunResults, TheSameStepCountsOnceForPatience) {
 }
 
 // exp(loss) overflows, and metrics.jsonl then has null.
-TEST(RunResults, AnInfinitePerplexityIsNotJudgedByItsLoss) {
+TEST(RunResults, AnInfinitePerplexityIsNotEvaluatedByItsLoss) {
   const TempFolder folder;
   const auto file = folder / "metrics.jsonl";
   const auto recalled = [&](const std::vector<double>& perplexities) {
@@ -232,7 +232,7 @@ TEST(RunResults, AreTheSameFromTheLinesThatACheckpointKeeps) {
   EXPECT_EQ(first.lines()[0], results.lines()[0]);
 }
 
-TEST(RunResults, TheFirstEvaluationDecidesByWhatTheRunIsJudged) {
+TEST(RunResults, TheFirstEvaluationDecidesByWhatTheRunIsEvaluated) {
   RunResults losses;
   losses.Note(AtEpoch(1), Split::kTest, {.loss = 3});
   losses.Note(AtEpoch(2), Split::kTest, {.loss = 2, .perplexity = 7});

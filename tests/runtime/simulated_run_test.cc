@@ -78,7 +78,7 @@ TEST_F(SimulatedRunTest, ItsResultsAreThoseOfARealRun) {
   EXPECT_DOUBLE_EQ(simulated.samples_per_second, samples / simulated.seconds);
 }
 
-TEST_F(SimulatedRunTest, ARunThatDivergesIsNotJudged) {
+TEST_F(SimulatedRunTest, ARunThatDivergesIsNotEvaluated) {
   const Summary simulated = Simulate(Config("allreduce", {"solver.lr=1e30"}));
   EXPECT_EQ(simulated.status, "failed");
   EXPECT_FALSE(simulated.test.has_value());

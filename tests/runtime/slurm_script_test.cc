@@ -188,11 +188,11 @@ TEST(SlurmScript, AStoppedRunGoesBackIntoTheQueue) {
   }
 }
 
-TEST(SlurmScript, MpirunIsToldToStopAndWaitedFor) {
+TEST(SlurmScript, MpirunIsAskedToStopAndWaitedFor) {
   // The signal may arrive twice under Slurm.
   const Played played = Play(By("mpirun"),
-                             "stop() { [ $((++told)) = 2 ] && exit 75; kill -USR1 $PPID; }\n"
-                             "told=0; trap stop USR1; kill -USR1 $PPID\n"
+                             "stop() { [ $((++signals)) = 2 ] && exit 75; kill -USR1 $PPID; }\n"
+                             "signals=0; trap stop USR1; kill -USR1 $PPID\n"
                              "while :; do sleep 0.01; done\n");
   EXPECT_EQ(played.code, 75);
   EXPECT_THAT(played.calls, EndsWith("\nscontrol requeue 7\n"));

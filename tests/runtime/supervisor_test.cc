@@ -342,7 +342,7 @@ TEST_F(SupervisorTest, AStopReachesTheRanksWithoutMpirun) {
   ExpectRanksGone();
 }
 
-TEST_F(SupervisorTest, AKilledRankIsToldThoughMpirunHangs) {
+TEST_F(SupervisorTest, AKilledRankIsReportedThoughMpirunHangs) {
   UseMpirun(kHangingMpirun);
   EXPECT_EQ(Run(Options("killed")), 137);
   EXPECT_THAT(err_, HasSubstr("was killed by signal 9 (Killed) after step 815, training"));

@@ -176,7 +176,7 @@ TEST_F(TranslationTest, AsynchronousAndSimulatedRunsReportALossPerWord) {
 
 // The run evaluates on the validation split during training, and on the test split, with BLEU, at its end; the best
 // weights are those of the validation split.
-TEST_F(TranslationTest, ASimulatedRunIsJudgedAsARealOne) {
+TEST_F(TranslationTest, ASimulatedRunIsEvaluatedAsARealOne) {
   const std::vector<std::string> long_enough = {"epochs=6"};
   const Summary real = Run(Config("real", 1, long_enough)).summary;
   const RunConfig config = Config("sim", 1, long_enough);

@@ -207,15 +207,15 @@ TEST_F(FrozenRunTest, FrozenSyncNormsTrainAsynchronously) {
 }
 
 // A rate of 0 is not freezing: only the parameters stay.
-TEST_F(FrozenRunTest, ARateOfZeroIsToldWithoutTheStatistics) {
-  const auto told = [&](const Keys& keys) { return FrozenText(ReadModel(Of("run", keys))); };
-  EXPECT_EQ(told({}), "");
-  EXPECT_EQ(told({kWhatIsFrozen}),
+TEST_F(FrozenRunTest, ARateOfZeroIsReportedWithoutTheStatistics) {
+  const auto frozen_text = [&](const Keys& keys) { return FrozenText(ReadModel(Of("run", keys))); };
+  EXPECT_EQ(frozen_text({}), "");
+  EXPECT_EQ(frozen_text({kWhatIsFrozen}),
             "conv1, bn1, bn2 (3 of 5 layers with parameters, 124 of 2510 parameters)");
   std::string text = kFrozenModel;
   text.insert(text.find(", type: batch_norm"), ", lr_factor: 0");
   std::ofstream(folder_ / "model.yaml") << text;
-  EXPECT_EQ(told({}),
+  EXPECT_EQ(frozen_text({}),
             "bn1 without its statistics (1 of 5 layers with parameters, 8 of 2510 parameters)");
   RunBefore();
   Run(Of("run", {"weights.from=" + (folder_ / "before").string()}));

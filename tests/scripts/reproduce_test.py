@@ -95,7 +95,7 @@ class Simulate(unittest.TestCase):
         program.write_text(PROGRAM)
         program.chmod(0o755)
         self.runs = runs.Runs(types.SimpleNamespace(dtrain=str(program), output=self.folder / "runs"))
-        self.told = self.enterContext(contextlib.redirect_stderr(io.StringIO()))
+        self.printed = self.enterContext(contextlib.redirect_stderr(io.StringIO()))
 
     def calls(self):
         return len((self.folder / "runs" / "one" / "calls.txt").read_text())
@@ -106,7 +106,7 @@ class Simulate(unittest.TestCase):
             self.assertEqual(summary["exit_code"], 0)
         self.assertEqual(folder, self.folder / "runs" / "one")
         self.assertEqual(self.calls(), 1)
-        self.assertIn("one: epoch 1.0, 3.5 virtual s", self.told.getvalue())
+        self.assertIn("one: epoch 1.0, 3.5 virtual s", self.printed.getvalue())
 
     def test_an_interrupted_run_goes_on(self):
         with self.assertRaisesRegex(SystemExit, "code 75"):

@@ -35,7 +35,7 @@ Envelope EnvelopeWith(VectorSlice slice) {
 }
 
 // Returns all slices that the tests send, in order.
-std::vector<VectorSlice> Pieces(BlobPools& pools) {
+std::vector<VectorSlice> Slices(BlobPools& pools) {
   return {SparseSlice(pools, 40), SparseSlice(pools, 40).Part({103, 112}),
           SparseSlice(pools, 0),  DenseSlice(pools),
           SparseSlice(pools, 1),  SparseSlice(pools, 40).Part({700, 1000})};
@@ -69,7 +69,7 @@ Collective::Traffic OverThreads() {
     TransportChannel channel(transport, pools);
     std::vector<VectorSlice> got;
     if (transport.rank() == 0) {
-      for (VectorSlice& slice : Pieces(pools)) channel.Send(1, EnvelopeWith(std::move(slice)));
+      for (VectorSlice& slice : Slices(pools)) channel.Send(1, EnvelopeWith(std::move(slice)));
       while (channel.Busy()) channel.Next();
     } else {
       while (got.size() < 6) {
@@ -91,7 +91,7 @@ Collective::Traffic InVirtualTime() {
   std::vector<SimChannel*> boxes;
   SimChannel sender(0, network, boxes, [](Rank) {}), receiver(1, network, boxes, [](Rank) {});
   boxes = {&sender, &receiver};
-  for (VectorSlice& slice : Pieces(pools)) sender.Send(1, EnvelopeWith(std::move(slice)));
+  for (VectorSlice& slice : Slices(pools)) sender.Send(1, EnvelopeWith(std::move(slice)));
   while (events.RunNext()) {
   }
   std::vector<VectorSlice> got;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // Returns three gradients of 100 elements; T = start + bytes / 400.
-LayerGradients Pieces(const std::vector<double>& ready, double start) {
+LayerGradients GradientsAt(const std::vector<double>& ready, double start) {
   LayerGradients layer_gradients{{{0, 100}, {100, 200}, {200, 300}}};
   layer_gradients.ready = ready;
   layer_gradients.reduce_seconds = [start](int64_t bytes) {
@@ -33,7 +33,7 @@ std::map<std::string, double> Seconds(const LayerGradients& layer_gradients) {
 
 // Computed by hand: the first gradient is sent alone from 1 to 6, the others from 7 on.
 TEST(ScheduleAdvice, PredictsEachAndTakesTheShortestStep) {
-  const LayerGradients layer_gradients = Pieces({1, 4, 7}, 4);
+  const LayerGradients layer_gradients = GradientsAt({1, 4, 7}, 4);
   const std::map<std::string, double> expected = {
       {"naive", 7 + 15}, {"wfbp", 1 + 15}, {"single", 14}, {"allreduce", 14}, {"mgwfbp", 13}};
   EXPECT_EQ(Seconds(layer_gradients), expected);
@@ -44,8 +44,8 @@ TEST(ScheduleAdvice, PredictsEachAndTakesTheShortestStep) {
 
 // If merging gains nothing, and if all gradients are ready at once, the advice is a schedule without measured times.
 TEST(ScheduleAdvice, OfEqualOnesTheSimplerOne) {
-  EXPECT_EQ(BestSchedule(PredictSchedules(Pieces({1, 4, 7}, 0))).name, "wfbp");
-  EXPECT_EQ(BestSchedule(PredictSchedules(Pieces({7, 7, 7}, 4))).name, "single");
+  EXPECT_EQ(BestSchedule(PredictSchedules(GradientsAt({1, 4, 7}, 0))).name, "wfbp");
+  EXPECT_EQ(BestSchedule(PredictSchedules(GradientsAt({7, 7, 7}, 4))).name, "single");
 }
 
 TEST(ScheduleAdvice, AutoHasTheBestBucketsOfAll) {
@@ -56,7 +56,7 @@ TEST(ScheduleAdvice, AutoHasTheBestBucketsOfAll) {
     const Random random(seed, Purpose::kSelfTest);
     const double a = random.Uniform(0, 0, 3), b = a + random.Uniform(1, 0, 3);
     const LayerGradients layer_gradients =
-        Pieces({a, b, b + random.Uniform(2, 0, 3)}, random.Uniform(3, 0, 4));
+        GradientsAt({a, b, b + random.Uniform(2, 0, 3)}, random.Uniform(3, 0, 4));
     const double step = PredictStep(layer_gradients, any->Buckets(layer_gradients));
     for (const auto& [name, seconds] : Seconds(layer_gradients)) {
       EXPECT_LE(step, seconds * (1 + 1e-9)) << name << ", seed " << seed;

@@ -32,7 +32,7 @@ TEST(FusionBuckets, LargeLimitGivesOne) {
   EXPECT_THAT(FusionBuckets(kPieces, 64 << 20), ElementsAre(Range{0, 130}));
 }
 
-TEST(FusionBuckets, AllReduceFuses64MBUnlessToldOtherwise) {
+TEST(FusionBuckets, AllReduceFuses64MBUnlessSetOtherwise) {
   const int64_t most = 16 << 20;  // elements; 4 bytes each
   const LayerGradients just{{{0, 10}, {10, most}}}, more{{{0, 10}, {10, most + 1}}};
   const auto usual = MakeStrategy("{name: allreduce}");

@@ -206,7 +206,7 @@ void GsspRules::ReachedServer(Server& server, int number, const Message& message
     server.arrived_of = Unpack<Replica>(message).members;
   } else if (message.kind == Regroup::kKind) {
     const auto regroup = Unpack<Regroup>(message);
-    server.told = regroup.server_of;
+    server.announced = regroup.server_of;
     server.regroup = regroup.number;
     coverage.regroups += number == 0 ? 1 : 0;
   } else if (message.kind == Handover::kKind) {
@@ -279,8 +279,8 @@ void GsspRules::Settled(ActorId actor) {
   if (placement_.KindOf(actor) != ActorKind::kServer) return;
   const int number = placement_.ServerOf(actor);
   Server& server = servers_[number];
-  if (!server.told.empty()) {
-    server.groups = std::exchange(server.told, {});
+  if (!server.announced.empty()) {
+    server.groups = std::exchange(server.announced, {});
     JoinEarly(number);
     for (int w = 0; w < placement_.workers; ++w) {
       Expect((workers_[w].at == number) <= (server.groups[w] == number),

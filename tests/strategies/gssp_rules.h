@@ -60,7 +60,7 @@ class GsspRules : public world::Rules {
   };
   struct Server {
     Groups groups;           // as this server knows them
-    Groups told;             // sent with the message that is handled now; empty: none
+    Groups announced;        // sent with the message that is handled now; empty: none
     int64_t regroup = 0;     // its number
     std::vector<int> early;  // workers handed over before the Regroup arrived
     int handles = 0;         // kind of the message that is handled now

@@ -21,10 +21,10 @@ constexpr char kGlossary[] = "framework/results/README.md";
 bool WritesAFile(const std::string& command) { return command.starts_with("cat >"); }
 
 TEST(Documents, EveryCommandIsRunOrSaysWhyNot) {
-  std::set<std::string> told;
+  std::set<std::string> documented;
   for (const std::string& document : kDocuments) {
     for (const std::string& command : CommandsOfDocument(document)) {
-      if (!WritesAFile(command) && command != kPath) told.insert(command);
+      if (!WritesAFile(command) && command != kPath) documented.insert(command);
     }
   }
   std::set<std::string> known;
@@ -32,7 +32,7 @@ TEST(Documents, EveryCommandIsRunOrSaysWhyNot) {
   for (const auto& [command, why] : kCommandsNotRun) {
     EXPECT_TRUE(known.insert(command).second) << "run and not run: " << command;
   }
-  EXPECT_THAT(told, UnorderedElementsAreArray(known))
+  EXPECT_THAT(documented, UnorderedElementsAreArray(known))
       << "a command of a document, and a row of document_commands.h, for each";
 }
 
@@ -55,7 +55,7 @@ void AddKeys(const nlohmann::json& json, const std::string& before, std::set<std
 }
 
 // Returns the names in the first cells of the tables of a glossary section.
-std::set<std::string> KeysToldIn(const std::string& section) {
+std::set<std::string> KeysDocumentedIn(const std::string& section) {
   std::set<std::string> keys;
   for (const std::string& line : SectionOfDocument(kGlossary, section)) {
     if (line.starts_with("| `")) keys.merge(Backquoted(line.substr(0, line.find(" | ", 2))));
@@ -63,7 +63,7 @@ std::set<std::string> KeysToldIn(const std::string& section) {
   return keys;
 }
 
-std::set<std::string> NamesToldIn(const std::string& section) {
+std::set<std::string> NamesDocumentedIn(const std::string& section) {
   std::string text;
   for (const std::string& line : SectionOfDocument(kGlossary, section)) text += line + "\n";
   return Backquoted(text);
@@ -187,39 +187,39 @@ std::set<std::string> Without(std::set<std::string> names, const std::set<std::s
 }
 
 // Compares in both directions.  The keys of a model's further metrics are explained elsewhere.
-void ExpectTold(const std::set<std::string>& written, const std::string& section) {
-  std::set<std::string> told = KeysToldIn(section);
-  EXPECT_THAT(Without(Without(written, told), {"top5", "test.top5", "best.top5"}), IsEmpty())
-      << "not told in " << section << " of " << kGlossary;
-  std::erase_if(told, [](const std::string& key) { return key.ends_with(".NAME"); });
-  EXPECT_THAT(Without(Without(told, written), kSeldom), IsEmpty())
-      << "told in " << section << ", and not written";
+void ExpectReported(const std::set<std::string>& written, const std::string& section) {
+  std::set<std::string> documented = KeysDocumentedIn(section);
+  EXPECT_THAT(Without(Without(written, documented), {"top5", "test.top5", "best.top5"}), IsEmpty())
+      << "not documented in " << section << " of " << kGlossary;
+  std::erase_if(documented, [](const std::string& key) { return key.ends_with(".NAME"); });
+  EXPECT_THAT(Without(Without(documented, written), kSeldom), IsEmpty())
+      << "documented in " << section << ", and not written";
 }
 
 // Checks that each part of "a[].b" is in backquotes somewhere in the section.
-void ExpectWordsTold(const std::set<std::string>& keys, const std::string& section) {
+void ExpectWordsReported(const std::set<std::string>& keys, const std::string& section) {
   static const std::regex part("[a-z0-9_]+");
-  const std::set<std::string> told = NamesToldIn(section);
+  const std::set<std::string> documented = NamesDocumentedIn(section);
   for (const std::string& key : keys) {
     for (std::sregex_iterator it(key.begin(), key.end(), part), end; it != end; ++it) {
-      EXPECT_TRUE(told.contains(it->str())) << key << " is not told in " << section;
+      EXPECT_TRUE(documented.contains(it->str())) << key << " is not documented in " << section;
     }
   }
 }
 
 TEST_F(DocumentsSystemTest, EveryCommandWorksAndEveryKeyIsExplained) {
   RunAllCommands();
-  ExpectTold(KeysWrittenTo("summary.json"), "summary.json");
-  ExpectTold(KeysWrittenTo("metrics.jsonl"), "metrics.jsonl");
-  ExpectTold(KeysWrittenTo("ranks.jsonl"), "ranks.jsonl");
-  ExpectTold(NamesInTimelines(), "timeline.json");
-  ExpectWordsTold(KeysWrittenTo("gradients.jsonl"), "gradients.jsonl");
+  ExpectReported(KeysWrittenTo("summary.json"), "summary.json");
+  ExpectReported(KeysWrittenTo("metrics.jsonl"), "metrics.jsonl");
+  ExpectReported(KeysWrittenTo("ranks.jsonl"), "ranks.jsonl");
+  ExpectReported(NamesInTimelines(), "timeline.json");
+  ExpectWordsReported(KeysWrittenTo("gradients.jsonl"), "gradients.jsonl");
   std::set<std::string> plan = KeysWrittenTo("plan.json");
   std::erase_if(plan, [](const std::string& key) { return key.starts_with("kernels."); });
-  ExpectWordsTold(plan, "plan.json");
+  ExpectWordsReported(plan, "plan.json");
 }
 
-TEST_F(DocumentsSystemTest, EveryKeyOfAConfigIsTold) {
+TEST_F(DocumentsSystemTest, EveryKeyOfAConfigIsReported) {
   const Outcome outcome = Run("check --config quickstart --json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto config = nlohmann::json::parse(outcome.out);

@@ -286,16 +286,16 @@ void OneTruthSystemTest::ExpectOneTraffic() {
 }
 
 void OneTruthSystemTest::ExpectOneCheckpoint() {
-  const json info = JsonOf("ckpt info --json run"), told = MetricsOf("checkpoint").back();
+  const json info = JsonOf("ckpt info --json run"), logged = MetricsOf("checkpoint").back();
   EXPECT_EQ(info["step"], summary_["step"]);
-  EXPECT_EQ(info["step"], told["step"]);
-  EXPECT_EQ(info["samples_applied"], told["samples"]);
+  EXPECT_EQ(info["step"], logged["step"]);
+  EXPECT_EQ(info["samples_applied"], logged["samples"]);
   EXPECT_EQ(info["seed"], summary_["seed"]);
   EXPECT_EQ(info["model"], summary_["model"]);
   EXPECT_EQ(info["weights_sha256"], summary_["weights_sha256"]);
-  EXPECT_EQ(info["seconds"], told["seconds"]);
-  EXPECT_EQ(info["training_seconds"], told["training_seconds"]);
-  EXPECT_THAT(info["file"].get<std::string>(), HasSubstr(told["file"].get<std::string>()));
+  EXPECT_EQ(info["seconds"], logged["seconds"]);
+  EXPECT_EQ(info["training_seconds"], logged["training_seconds"]);
+  EXPECT_THAT(info["file"].get<std::string>(), HasSubstr(logged["file"].get<std::string>()));
 }
 
 // Events after a step at which a later file begins are void.
@@ -379,16 +379,16 @@ void OneTruthSystemTest::ExpectOneReport() {
   const size_t end = page.find("</script>", at);
   const json run = json::parse(page.substr(at + begin.size(), end - at - begin.size()))["runs"][0];
   EXPECT_EQ(run["summary"], summary_);
-  double sent = 0, told = 0, own_steps = 0, windows = 0;
+  double sent = 0, logged = 0, own_steps = 0, windows = 0;
   for (const json& rank : run["ranks"]) {
     sent += rank["bytes_sent"].get<double>();
     own_steps += rank["own_steps"].get<double>();
   }
   for (const json& line : ranks_) {
-    told += line["bytes_sent"].get<double>();
+    logged += line["bytes_sent"].get<double>();
     for (const json& count : line["own_steps"]) windows += count.get<double>();
   }
-  EXPECT_EQ(sent, told);
+  EXPECT_EQ(sent, logged);
   EXPECT_EQ(own_steps, windows);
 }
 

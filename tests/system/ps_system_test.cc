@@ -70,7 +70,7 @@ TEST_F(PsSystemTest, ARecordedRunReplaysToTheBit) {
 }
 
 // Shared memory has the content that messages would carry: a replay, which copies, ends with the bits of the run.
-TEST_F(PsSystemTest, ANodeSharesMemoryUnlessTold) {
+TEST_F(PsSystemTest, ANodeSharesMemoryUnlessDisabled) {
   const std::string run = std::string(kSmall) +
                           "--workers 4 --set strategy.name=inhad --set strategy.record=true "
                           "--set cluster.per_node=2 ";

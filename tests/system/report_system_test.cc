@@ -54,9 +54,9 @@ TEST_F(ReportSystemTest, ThePageSaysWhatTheSummarySays) {
   for (const json& rank : data["ranks"]) sent += rank["bytes_sent"].get<double>();
   EXPECT_EQ(sent, summary["communication"]["bytes_sent"]);
   for (size_t worker = 0; worker < 2; ++worker) {
-    const json& told = summary["workers_detail"][worker];
-    EXPECT_EQ(data["ranks"][worker]["own_steps"], told["own_steps"]);
-    EXPECT_NEAR(data["ranks"][worker]["compute_seconds"], told["compute_seconds"], 1e-3);
+    const json& detail = summary["workers_detail"][worker];
+    EXPECT_EQ(data["ranks"][worker]["own_steps"], detail["own_steps"]);
+    EXPECT_NEAR(data["ranks"][worker]["compute_seconds"], detail["compute_seconds"], 1e-3);
   }
   EXPECT_EQ(data["staleness"], summary["staleness"]["histogram"]);
   EXPECT_EQ(data["timeline"]["ranks"].size(), 3U);

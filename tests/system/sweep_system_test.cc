@@ -116,7 +116,7 @@ TEST_F(SweepSystemTest, ARunThatFailsIsNamedAndTheOthersGoOn) {
   EXPECT_TRUE(fs::exists(folder_ / "s" / "solver.lr=0.02" / "summary.json"));
 }
 
-TEST_F(SweepSystemTest, ErrorsAreToldBeforeAnythingStarts) {
+TEST_F(SweepSystemTest, ErrorsAreReportedBeforeAnythingStarts) {
   const Outcome config = Run(std::string(kSweep) + "--set batch=32,0 --output s");
   EXPECT_EQ(config.code, 2);
   EXPECT_THAT(config.err, HasSubstr("--set batch=0: batch must be >= 1"));

@@ -76,7 +76,7 @@ TEST_F(TablesSystemTest, AModelTakesColumnsByTheirNames) {
                                      "'calm' in data.train"));
 }
 
-TEST_F(TablesSystemTest, FilesOfAnotherKindAreToldApart) {
+TEST_F(TablesSystemTest, FilesOfAnotherKindAreReportedApart) {
   WriteConfig(2);
   ASSERT_EQ(Run("train --config run.yaml --set epochs=1 --output run").code, 0);
   Write("image.csv", "\x89PNG\r\n\x1a\n and more");

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: runs that are done once, tables and pictures.
+"""What the scripts of this folder share: runs that are done once, tables and plots.
 
 Runs are those of `dtrain sweep`: what is completed is not run again, so that a script that was
 interrupted goes on where it stopped.
@@ -28,7 +28,7 @@ def arguments(description, parts, *more):
     parser.add_argument("--dtrain", default=str(ROOT / "build" / "release" / "dtrain"),
                         help="the program (default: %(default)s)")
     parser.add_argument("--output", default="runs/reproduce", type=pathlib.Path,
-                        help="folder of the runs and pictures (default: %(default)s)")
+                        help="folder of the runs and plots (default: %(default)s)")
     parser.add_argument("--seeds", default="1,2,3", help="seeds of each run (default: %(default)s)")
     options = parser.parse_args()
     unknown = sorted(set(options.parts) - set(parts))
@@ -297,7 +297,7 @@ def pyplot_for(path):
     try:
         import matplotlib
     except ImportError:
-        print(f"(no picture {path}: matplotlib is not installed)", file=sys.stderr)
+        print(f"(no plot {path}: matplotlib is not installed)", file=sys.stderr)
         return None
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -308,7 +308,7 @@ def save(pyplot, figure, path):
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
-    print(f"picture {path}", file=sys.stderr)
+    print(f"plot {path}", file=sys.stderr)
 
 
 def draw(axes, title, x_label, y_label, curves):
@@ -319,7 +319,7 @@ def draw(axes, title, x_label, y_label, curves):
     axes.legend()
 
 
-def picture(path, title, x_label, y_label, curves):
+def plot(path, title, x_label, y_label, curves):
     """Curves {name: [(x, y), ...]} as a PNG, where matplotlib is installed."""
     pyplot = pyplot_for(path)
     if pyplot is None:

@@ -241,8 +241,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 
 // DTRAIN_STANDIN_CAPABILITY sets the compute capability: "70" means 7.0.
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  const char* const told = std::getenv("DTRAIN_STANDIN_CAPABILITY");
-  const int capability = told == nullptr ? 90 : std::atoi(told);
+  const char* const given = std::getenv("DTRAIN_STANDIN_CAPABILITY");
+  const int capability = given == nullptr ? 90 : std::atoi(given);
   if (attribute == cudaDevAttrComputeCapabilityMajor) {
     *value = capability / 10;
   } else if (attribute == cudaDevAttrComputeCapabilityMinor) {

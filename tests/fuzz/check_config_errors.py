@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes one mistake in a shipped config or model, and checks what `dtrain check` reports.
+"""Makes one error in a shipped config or model, and checks what `dtrain check` reports.
 
-    tests/fuzz/check_mistakes.py --count 2000     # some minutes on one core
-    tests/fuzz/check_mistakes.py --seed 4711      # repeats one seed and shows the program's output
-    tests/fuzz/check_mistakes.py --pairs --count 500
+    tests/fuzz/check_config_errors.py --count 2000     # some minutes on one core
+    tests/fuzz/check_config_errors.py --seed 4711      # repeats one seed and shows the program's output
+    tests/fuzz/check_config_errors.py --pairs --count 500
 
 A key or a value of one line is misspelt, or gets another type.  The file may be accepted if the value still has
 its old type; then the effective config must have the new value and no other change.  Otherwise the file must be
@@ -120,9 +120,9 @@ def wrongly_taken(edit: Edit, before: str, after: str, of_model: bool) -> str:
         return f"the config has changed: {changed}" if changed else ""
     if [path.split(".")[-1] for path in changed] != [edit.key]:
         return f"taken with another meaning: {changed}"
-    told = new.get(changed[0], "").strip('"')
-    if told != edit.new and not (edit.changes_number() and float(told) == float(edit.new)):
-        return f"taken as {told}"
+    reported = new.get(changed[0], "").strip('"')
+    if reported != edit.new and not (edit.changes_number() and float(reported) == float(edit.new)):
+        return f"taken as {reported}"
     return ""
 
 
@@ -140,11 +140,11 @@ def verdict(edit: Edit, text: str, code: int, said: str, name: str) -> str:
     """Returns what is wrong with a refusal; "" if it is right."""
     if code != 2:
         return f"exit code {code}"
-    told = PLACE.findall(said)
+    reported = PLACE.findall(said)
     counted = re.search(BEGIN + r"(\d+) errors?; nothing was started", said, re.MULTILINE)
-    if len(told) != 1 or (counted and counted[1] != "1"):
+    if len(reported) != 1 or (counted and counted[1] != "1"):
         return "not exactly one error"
-    file, line, message = told[0][0], int(told[0][1]), told[0][2]
+    file, line, message = reported[0][0], int(reported[0][1]), reported[0][2]
     if file != name:
         return f"not in {name}"
     if line != edit.line:
@@ -191,12 +191,12 @@ def pair(seed: int, configs: list, models: list, folder: Path):
         edits.append(edit)
         alone.append(PLACE.findall(check(files_of(source, text, folder), folder)[2]))
     what = f"seed {seed}: {source.name}: " + " and ".join(f"{e.line} {e.kind} '{e.key}'" for e in edits)
-    if edits[0].line == edits[1].line or any(len(told) != 1 for told in alone):
+    if edits[0].line == edits[1].line or any(len(reported) != 1 for reported in alone):
         return what, 0, "", ""
     code, _, said = check(files_of(source, "\n".join(both), folder), folder)
-    told = PLACE.findall(said)
-    lost = [error for error, in alone if error[:2] not in [other[:2] for other in told]]
-    if len(told) + len(lost) > 2:
+    reported = PLACE.findall(said)
+    lost = [error for error, in alone if error[:2] not in [other[:2] for other in reported]]
+    if len(reported) + len(lost) > 2:
         return what, code, "more than the two errors", said
     lost = [message for _, _, message in lost if not re.match(r"layer '[^']+' \(", message)]
     return what, code, f"lost: {lost}" if lost else "", said
@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--seed", type=int, help="runs only this seed and shows the program's output")
-    parser.add_argument("--pairs", action="store_true", help="two mistakes at a time")
+    parser.add_argument("--pairs", action="store_true", help="two errors at a time")
     options = parser.parse_args()
     configs = sorted((ROOT / "configs/runs").glob("*.yaml"))
     models = sorted((ROOT / "configs/models").glob("*.yaml"))
