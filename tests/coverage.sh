@@ -59,5 +59,5 @@ run, lines = (sum(counted[i] for counted in folders.values()) for i in (0, 1))
 print(f"{100 * run / max(lines, 1):5.1f} %  {run:6}  {lines:6}  all of them")
 END
 echo
-echo "llvm-cov-16 show -instr-profile=build/coverage/lines.profdata ${objects[*]} FILE"
+echo "llvm-cov-16 show -instr-profile=build/coverage/lines.profdata ${objects[*]} -sources FILE"
 exit "$status"

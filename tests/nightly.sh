@@ -9,7 +9,8 @@
 #   injections   real harm to 100 runs under --workers and to 30 under mpirun
 #   alone        every file compiled by itself (preset dev)
 #   release      the folders that tests/run.sh runs under a sanitizer, in release
-#   asan         every other folder under AddressSanitizer and UBSan
+#   asan         the other folders under AddressSanitizer and UBSan, without those of long loops (nn, cuda, real_data) and
+#                those that start mpirun or whole commands (comm_mpi, system, scripts)
 #   clang        everything compiled by clang, whose warnings are errors
 #
 # The summary is the last that it prints, and build/nightly.txt.
@@ -29,8 +30,8 @@ isa() {
   return "$ended"
 }
 seeds() {  # sim is run in parts, whose tests a filter of their own chooses
-  GTEST_FILTER='*Histor*:*Seeds*:*SimulatedFaults*:*Resume*' DTRAIN_SEEDS=10000 \
-    test_pass release seeds -R '^((strategies|faults)\..*(Histor|Seeds|SimulatedFaults|Resume)|sim\.part)'
+  GTEST_FILTER='*Histor*:*Deaths*:*Seeds*:*SimulatedFaults*:*Resume*' DTRAIN_SEEDS=10000 \
+    test_pass release seeds -R '^((strategies|faults)\..*(Histor|Deaths|Seeds|SimulatedFaults|Resume)|sim\.part)'
 }
 injections() {
   python3 -B tests/faults/inject.py --count 100 --first "$DTRAIN_FIRST_SEED" &&
@@ -43,7 +44,7 @@ clang() { launch/install-packages.sh --with-clang && cmake --preset clang -DDTRA
 
 steps=(documents isa seeds injections alone release asan clang)
 [ $# = 0 ] || steps=("$@")
-launch/install-packages.sh --with-tests
+launch/install-packages.sh --with-tests || exit
 archs=(-UDTRAIN_CUDA_ARCHS)  # all that a release is for
 configure release && build release all || exit
 summary=build/nightly.txt

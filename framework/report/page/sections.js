@@ -225,7 +225,7 @@ function workers(run, named) {
   const left = all.length - timed.length;
   const notes = [
     timed.length && left ? soft(`The curves are those of ${timed.length} workers, the slowest and the fastest; ${left} are in the table alone.`) : null,
-    timed.length ? soft('A point is the mean over some steps, and grows from rest to rest: at evaluations and checkpoints the ranks hand in their times.') :
+    timed.length ? soft('A point is the mean over some steps, and grows from boundary to boundary: at evaluations and checkpoints the ranks report their times.') :
              soft('How the times went on is not recorded in this folder (ranks.jsonl); these are sums of the whole run.'),
   ];
   return section('workers-' + run.index, named ? 'Workers: ' + run.name : 'Workers', workerSentence(all, straggler), charts, notes, workerTable(all, straggler));
