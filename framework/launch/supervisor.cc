@@ -160,7 +160,7 @@ Verdict Decide(const JobEnd& end, const std::string& resume) {
 constexpr Nanos kReadyWait = FromSeconds(10);
 constexpr Nanos kStartWait = FromSeconds(2);
 
-// The supervisor waits so many seconds longer than the ranks' own watch, which also ends the run and knows which rank
+// The supervisor waits this many seconds longer than the ranks' own watch, which also ends the run and knows which rank
 // waits for which.
 constexpr double kAfterTheRanks = 3;
 // Seconds, for BlockedSignals::Wait.

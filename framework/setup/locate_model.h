@@ -35,9 +35,9 @@ struct ModelConfig {
 ModelConfig ReadModelConfig(config::Reader reader, const std::string& config_file,
                             const std::string& yaml);
 
-// The same for clusters, whose folders `clusters` are beside those of models.
+// Returns every cluster that can be named, with its file; the folders `clusters` are beside those of models.
 std::map<std::string, std::filesystem::path> NamedClusters(const std::string& config_file);
-// Throws ConfigError, naming the known clusters, if there is none.
+// Returns the file of `cluster`, a name or a path.  Throws ConfigError, naming the known clusters, if there is none.
 std::filesystem::path LocateCluster(const std::string& cluster, const std::string& config_file);
 
 // Returns the configs in the folders `runs` beside those of models.

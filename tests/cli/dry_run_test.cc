@@ -17,6 +17,7 @@
 #include "framework/core/file.h"
 #include "tests/cli/command_outcome.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -313,10 +314,7 @@ TEST_F(DryRunCommand, OfSeveralSeedsItIsTheFirst) {
 }
 
 TEST_F(DryRunCommand, EqualsARunOnRealData) {
-  const char* const root = std::getenv("DTRAIN_DATA");
-  if (root == nullptr || !fs::is_directory(fs::path(root) / "mnist")) {
-    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
-  }
+  if (RealDataRoot("mnist").empty()) GTEST_SKIP() << NoRealData("mnist");
   const std::vector<std::string> few = {"--set", "data={name: mnist, limit: 500}"};
   const json dry = DryJson(few);
   EXPECT_EQ(dry["samples"]["train"], 500);

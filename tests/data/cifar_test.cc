@@ -331,5 +331,15 @@ TEST(Cifar, TheManifestFollowsContentNotPacking) {
   EXPECT_NE(source.Load(other.path(), 1)->ManifestHash(), hash);
 }
 
+TEST(Cifar, PublishedSizes) {
+  for (const auto& [name, classes] : {std::pair{"cifar10", 10}, std::pair{"cifar100", 100}}) {
+    const auto source = DatasetRegistry::Get("data set", name).make();
+    EXPECT_EQ(source->size(Split::kTrain), 50000);
+    EXPECT_EQ(source->size(Split::kTest), 10000);
+    EXPECT_EQ(source->classes(), classes);
+    EXPECT_EQ(source->fields()[0].sample_shape, (Shape{3, 32, 32}));
+  }
+}
+
 }  // namespace
 }  // namespace dtrain

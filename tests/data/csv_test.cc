@@ -8,6 +8,7 @@
 #include "framework/data/images/image_set.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -91,8 +92,8 @@ TEST_F(Csv, ColumnsAreTakenByTheNamesThatTheTrainingFileGave) {
   folder_.Write("train.csv", "a,kind,b\n1,x,2\n3,y,4\n");
   const auto set = [&](const std::string& test) {
     folder_.Write("test.csv", test);
-    return OwnSourceOf("csv", fmt::format("train: {}, test: {}, label: 2", Path("train.csv"),
-                                          Path("test.csv")))
+    return SourceOf("csv", fmt::format("train: {}, test: {}, label: 2", Path("train.csv"),
+                                       Path("test.csv")))
         ->Load("", 1);
   };
   const auto info = *set("b,a,kind\n6,5,y\n")->image_info();
@@ -159,14 +160,14 @@ TEST_F(Csv, TextsAmongLabelsThatAreNumbersAreNamed) {
   folder_.Write("test.csv", "1,2\n2,x\n3,0\n");
   const std::string both = fmt::format("train: {}, test: {}", Path("train.csv"), Path("test.csv"));
   for (const char* task : {"auto", "classification", "regression"}) {
-    EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both + ", task: " + task); }),
+    EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("csv", both + ", task: " + task); }),
                 AllOf(HasSubstr("test.csv: line 2: the label 'x' is a text"),
                       HasSubstr("train.csv are numbers")));
   }
   const auto hint = [&](const std::string& text) {
     folder_.Write("train.csv", text);
     try {
-      OwnSourceOf("csv", "task: regression, train: " + Path("train.csv"));
+      SourceOf("csv", "task: regression, train: " + Path("train.csv"));
     } catch (const DataError& error) {
       return fmt::format("{}; {}", error.what(), error.hint());
     }
@@ -182,28 +183,28 @@ TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {
   folder_.Write("train.csv", "a,kind\n1,dog\n2,cat\n3,dog\n");
   folder_.Write("test.csv", "a,kind\n5,cat\n");
   const std::string both = fmt::format("train: {}, test: {}", Path("train.csv"), Path("test.csv"));
-  const auto set = OwnSourceOf("csv", both)->Load("", 1);
+  const auto set = SourceOf("csv", both)->Load("", 1);
   EXPECT_THAT(set->image_info()->class_names, ElementsAre("cat", "dog"));
   EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, 1);
   EXPECT_EQ(SampleOf(*set, Split::kTest, 0).second, 0);
-  EXPECT_EQ(OwnSourceOf("csv", both + ", class_names: [dog, cat]")->Load("", 1)->classes(), 2);
+  EXPECT_EQ(SourceOf("csv", both + ", class_names: [dog, cat]")->Load("", 1)->classes(), 2);
   folder_.Write("test.csv", "a,kind\n5,cat\n6,emu\n");
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }),
+  EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("csv", both); }),
               AllOf(HasSubstr("test.csv: line 3"), HasSubstr("'emu', which is no class")));
   folder_.Write("test.csv", "b,kind\n5,cat\n");
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }),
+  EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("csv", both); }),
               HasSubstr("test.csv: no column is called 'a'"));
   folder_.Write("train.csv", "1,dog\n2,cat\n");
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("csv", both); }), HasSubstr("different columns"));
+  EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("csv", both); }), HasSubstr("different columns"));
 
   folder_.Write("numbers.csv", "1,0\n2,3\n3,1\n");
   const std::string numbers = "train: " + Path("numbers.csv");
-  EXPECT_EQ(OwnSourceOf("csv", numbers)->classes(), 4);
-  const auto regression = OwnSourceOf("csv", numbers + ", task: regression");
+  EXPECT_EQ(SourceOf("csv", numbers)->classes(), 4);
+  const auto regression = SourceOf("csv", numbers + ", task: regression");
   EXPECT_EQ(regression->classes(), 0);
   EXPECT_EQ(SampleOf(*regression->Load("", 1), Split::kTrain, 1).second, 3);
   folder_.Write("numbers.csv", "1,0\n2,-3\n3,1\n");
-  EXPECT_EQ(OwnSourceOf("csv", numbers)->fields()[1].dtype, DType::kF32);
+  EXPECT_EQ(SourceOf("csv", numbers)->fields()[1].dtype, DType::kF32);
 }
 
 }  // namespace

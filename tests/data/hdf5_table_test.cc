@@ -9,6 +9,7 @@
 #include "framework/hdf5/hdf5_file.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -38,7 +39,7 @@ TEST_F(Hdf5Data, SamplesOfAListOfFilesFollowEachOther) {
   folder_.Write("list.txt", "a.h5\nb.h5\n");
   for (const std::string& train :
        {Path("list.txt"), "[" + Path("a.h5") + ", " + Path("b.h5") + "]"}) {
-    const auto source = OwnSourceOf("hdf5", "train: " + train + ", mean: [0], deviation: [1]");
+    const auto source = SourceOf("hdf5", "train: " + train + ", mean: [0], deviation: [1]");
     EXPECT_EQ(source->size(Split::kTrain), 3);
     EXPECT_EQ(source->classes(), 3) << "whole numbers, as Caffe stores classes";
     const auto set = source->Load("", 1);
@@ -49,7 +50,7 @@ TEST_F(Hdf5Data, SamplesOfAListOfFilesFollowEachOther) {
 
 TEST_F(Hdf5Data, NumbersAsLabels) {
   folder_.Write("a.h5", Hdf5Of({2, 2}, {1, 2, 3, 4}, {0.5f, 1}));
-  const auto set = OwnSourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
+  const auto set = SourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
   EXPECT_EQ(set->classes(), 0);
   EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, 0.5f);
 }
@@ -57,7 +58,7 @@ TEST_F(Hdf5Data, NumbersAsLabels) {
 TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {
   const auto refusal = [&](const std::string& bytes) {
     folder_.Write("a.h5", bytes);
-    return WhatOf<DataError>([&] { OwnSourceOf("hdf5", "train: " + Path("a.h5")); });
+    return WhatOf<DataError>([&] { SourceOf("hdf5", "train: " + Path("a.h5")); });
   };
   EXPECT_THAT(refusal(Hdf5Of({1, 1}, {1}, {0}, "labels")),
               AllOf(HasSubstr("a.h5: it has no data set 'label'"), HasSubstr("data, labels")));
@@ -85,7 +86,7 @@ TEST_F(Hdf5Data, EmptyLabelsAreRefused) {
     folder_.Write("a.h5", Hdf5Of({2, 1}, {1, 2}, {0, 1}, "other"));
     AddEmpty(Path("a.h5"), "label", {2, 0});
     const std::string keys = fmt::format("train: {}, task: {}", Path("a.h5"), task);
-    EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("hdf5", keys)->Load("", 1); }),
+    EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("hdf5", keys)->Load("", 1); }),
                 HasSubstr("a.h5: its labels are empty"));
   }
 }
@@ -94,7 +95,7 @@ TEST_F(Hdf5Data, TheNamesOfSetsAreAHintOnlyWhereTheyAreMissing) {
   const auto hint = [&](const std::string& bytes) {
     folder_.Write("a.h5", bytes);
     try {
-      OwnSourceOf("hdf5", "train: " + Path("a.h5"));
+      SourceOf("hdf5", "train: " + Path("a.h5"));
     } catch (const DataError& error) {
       return error.hint();
     }
@@ -114,7 +115,7 @@ TEST_F(Hdf5Data, DamageDoesNotCrashThisProcess) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
     folder_.Write("a.h5", damaged);
     try {
-      OwnSourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
+      SourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
     } catch (const DataError&) {
       ++refused;
     }

@@ -9,6 +9,7 @@
 #include "framework/data/images/image_set.h"
 #include "tests/data/image_files.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -17,15 +18,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::shared_ptr<DatasetSource> SourceOf(const std::string& keys) {
-  config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
-  config::Reader reader = document.root().Section("data");
-  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", "image_folder").make();
-  source->Configure(reader);
-  document.Finish();
-  return source;
-}
 
 std::string Grey(uint8_t value, int64_t side = 4) {
   return PngOf(std::vector<uint8_t>(static_cast<size_t>(side * side), value), side, side,
@@ -48,7 +40,7 @@ TEST_F(ImageFolder, ClassesAreFoldersAndImagesAreInTheOrderOfTheirPaths) {
   folder_.Write("train/cat/.hidden.png", "no image either");
   folder_.Write("train/.cache/x.png", "nor this");
   folder_.Write("test/dog/1.png", Grey(50));
-  const auto source = SourceOf(Train() + Test() + ", colours: grey");
+  const auto source = SourceOf("image_folder", Train() + Test() + ", colours: grey");
   EXPECT_EQ(source->classes(), 2);
   EXPECT_EQ(source->size(Split::kTrain), 4);
   EXPECT_EQ(source->size(Split::kTest), 1);
@@ -72,11 +64,12 @@ TEST_F(ImageFolder, MeanAndDeviationAreMeasuredOnTheTrainingImages) {
   }
   folder_.Write("test/a/0.png", PngOf(NoisyPixels(6, 7, 1, 9), 6, 7, PNG_FORMAT_GRAY));
   const double mean = sum / 210, deviation = std::sqrt(squares / 210 - mean * mean);
-  const auto set = SourceOf(Train() + Test() + ", colours: grey")->Load("", 1);
+  const auto set = SourceOf("image_folder", Train() + Test() + ", colours: grey")->Load("", 1);
   EXPECT_NEAR(set->image_info()->mean[0], mean, 1e-6);
   EXPECT_NEAR(set->image_info()->deviation[0], deviation, 1e-6);
   const auto given =
-      SourceOf(Train() + Test() + ", mean: [0.5], deviation: [0.1, 0.2, 0.4]")->Load("", 1);
+      SourceOf("image_folder", Train() + Test() + ", mean: [0.5], deviation: [0.1, 0.2, 0.4]")
+          ->Load("", 1);
   EXPECT_EQ(given->image_info()->mean[2], 0.5f);
   EXPECT_EQ(given->image_info()->deviation[2], 0.4f);
 }
@@ -86,7 +79,7 @@ TEST_F(ImageFolder, BrokenImagesAreNamedAndCounted) {
     folder_.Write("train/a/broken" + std::to_string(10 + i) + ".png", Grey(1).substr(0, 50));
   }
   folder_.Write("train/a/sound.png", Grey(1));
-  const auto source = SourceOf(Train() + ", size: [4, 4]");
+  const auto source = SourceOf("image_folder", Train() + ", size: [4, 4]");
   EXPECT_THAT(MessageOf<DataError>([&] { source->Load("", 1); }),
               AllOf(HasSubstr("13 of 14 images in " + (folder_ / "train").string()),
                     HasSubstr("broken10.png"), HasSubstr("broken19.png"),
@@ -96,25 +89,27 @@ TEST_F(ImageFolder, BrokenImagesAreNamedAndCounted) {
 // A line feed in a name would begin a line that looks like the program's own.
 TEST_F(ImageFolder, NamesOfFilesAndClassesStayOnTheirLine) {
   folder_.Write("train/a/x\ninfo all is well.png", "broken");
-  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train() + ", size: [4, 4]")->Load("", 1); }),
+  EXPECT_THAT(MessageOf<DataError>(
+                  [&] { SourceOf("image_folder", Train() + ", size: [4, 4]")->Load("", 1); }),
               HasSubstr("x\\u000ainfo all is well.png: "));
-  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train()); }), HasSubstr("x\\u000ainfo"));
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf("image_folder", Train()); }),
+              HasSubstr("x\\u000ainfo"));
   folder_.Write("train/a/x\ninfo all is well.png", Grey(1));
   std::filesystem::create_directories(folder_ / "train/c\nd");
-  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf(Train()); }),
+  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf("image_folder", Train()); }),
               HasSubstr("1 of 2 classes has no image (.jpg, .jpeg, .png): c\\u000ad"));
   std::filesystem::remove(folder_ / "train/c\nd");
   folder_.Write("test/g\nu/1.png", Grey(1));
-  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf(Train() + Test()); }),
+  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf("image_folder", Train() + Test()); }),
               HasSubstr("has a class 'g\\u000au' that"));
 }
 
 TEST_F(ImageFolder, OtherSizesNeedASize) {
   folder_.Write("train/a/1.png", Grey(1, 4));
   folder_.Write("train/a/2.png", Grey(1, 5));
-  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf(Train())->Load("", 1); }),
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf("image_folder", Train())->Load("", 1); }),
               AllOf(HasSubstr("1 of 2 images"), HasSubstr("2.png: an image of 5 x 5")));
-  const auto set = SourceOf(Train() + ", size: [3, 6]")->Load("", 1);
+  const auto set = SourceOf("image_folder", Train() + ", size: [3, 6]")->Load("", 1);
   EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 3, 6}));
 }
 
@@ -125,17 +120,18 @@ TEST_F(ImageFolder, ImagesAreTurnedByTheirOrientationAndCounted) {
   }
   folder_.Write("train/a/4.png", PngOf(SmoothPixels(16, 8, 3), 16, 8, PNG_FORMAT_RGB));
   testing::internal::CaptureStderr();
-  const auto set = SourceOf(Train())->Load("", 1);
+  const auto set = SourceOf("image_folder", Train())->Load("", 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr((folder_ / "train").string() + ": 3 images turned upright by EXIF"));
   EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 16, 8}));
   EXPECT_EQ(set->image_info()->orientation, Orientation::kExif);
-  EXPECT_THAT(
-      MessageOf<DataError>([&] { SourceOf(Train() + ", orientation: ignore")->Load("", 1); }),
-      HasSubstr("4.png: an image of 16 x 8 pixels among those of 8 x 16"));
+  EXPECT_THAT(MessageOf<DataError>([&] {
+                SourceOf("image_folder", Train() + ", orientation: ignore")->Load("", 1);
+              }),
+              HasSubstr("4.png: an image of 16 x 8 pixels among those of 8 x 16"));
   std::filesystem::remove(folder_ / "train/a/4.png");
   testing::internal::CaptureStderr();
-  const auto stored = SourceOf(Train() + ", orientation: ignore")->Load("", 1);
+  const auto stored = SourceOf("image_folder", Train() + ", orientation: ignore")->Load("", 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("EXIF")));
   EXPECT_EQ(stored->fields()[0].sample_shape, (Shape{3, 8, 16}));
   EXPECT_EQ(stored->image_info()->orientation, Orientation::kIgnore);
@@ -143,7 +139,7 @@ TEST_F(ImageFolder, ImagesAreTurnedByTheirOrientationAndCounted) {
 
 TEST_F(ImageFolder, ErrorsAreReportedWhereTheConfigNamesTheFolder) {
   const auto error = [&](const std::string& keys) {
-    return WhatOf<ConfigError>([&] { SourceOf(keys); });
+    return WhatOf<ConfigError>([&] { SourceOf("image_folder", keys); });
   };
   EXPECT_THAT(error(Train()), AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no folder")));
   std::filesystem::create_directories(folder_ / "train");
@@ -169,9 +165,13 @@ TEST_F(ImageFolder, AnyNumberOfThreadsReadsTheSame) {
     folder_.Write("train/" + std::to_string(i % 3) + "/" + std::to_string(i) + ".png",
                   PngOf(NoisyPixels(8, 8, 3, static_cast<uint64_t>(i)), 8, 8, PNG_FORMAT_RGB));
   }
-  const std::string one = SourceOf(Train() + ", threads: 1")->Load("", 1)->ManifestHash();
-  EXPECT_EQ(SourceOf(Train() + ", threads: 5")->Load("", 1)->ManifestHash(), one);
-  EXPECT_NE(SourceOf(Train() + ", threads: 5, colours: grey")->Load("", 1)->ManifestHash(), one);
+  const std::string one =
+      SourceOf("image_folder", Train() + ", threads: 1")->Load("", 1)->ManifestHash();
+  EXPECT_EQ(SourceOf("image_folder", Train() + ", threads: 5")->Load("", 1)->ManifestHash(), one);
+  EXPECT_NE(SourceOf("image_folder", Train() + ", threads: 5, colours: grey")
+                ->Load("", 1)
+                ->ManifestHash(),
+            one);
 }
 
 TEST(ImageInfo, AreTheSameWhenTheyAreReadAgain) {

@@ -6,17 +6,10 @@
 
 #include <numeric>
 
+#include "tests/support/data_source.h"
+
 namespace dtrain {
 namespace {
-
-std::shared_ptr<const DatasetSource> Digits(const std::string& keys) {
-  config::Document document = config::Document::FromText("data: {" + keys + "}", "test");
-  config::Reader reader = document.root().Section("data");
-  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", "digits").make();
-  source->Configure(reader);
-  document.Finish();
-  return source;
-}
 
 std::vector<float> Pixels(const Dataset& set, int64_t samples) {
   Batch batch(set.fields(), samples);
@@ -27,7 +20,7 @@ std::vector<float> Pixels(const Dataset& set, int64_t samples) {
 }
 
 TEST(Limit, TakesTheFirstSamplesOfEachSplit) {
-  const auto whole = Digits("train_samples: 40, test_samples: 10");
+  const auto whole = SourceOf("digits", "train_samples: 40, test_samples: 10");
   const auto first = LimitSource(whole, 16);
   EXPECT_EQ(first->size(Split::kTrain), 16);
   EXPECT_EQ(first->size(Split::kTest), 10);  // the split has no more
@@ -67,7 +60,7 @@ TEST(Limit, KeepsTheLengthsOfTheSamplesThatAreLeft) {
   EXPECT_EQ(LimitSource(source, 3)->Load("", 1)->Lengths(Split::kTrain),
             (std::vector<SampleLength>{{9}, {8}, {7}}));
   EXPECT_EQ(LimitSource(source, 9)->Load("", 1)->Lengths(Split::kTrain).size(), 5U);
-  const auto digits = LimitSource(Digits("train_samples: 40, test_samples: 10"), 16);
+  const auto digits = LimitSource(SourceOf("digits", "train_samples: 40, test_samples: 10"), 16);
   EXPECT_TRUE(digits->Load("", 1)->Lengths(Split::kTrain).empty()) << "images have no length";
 }
 

@@ -10,6 +10,7 @@
 #include "framework/data/images/image_set.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -72,9 +73,9 @@ TEST_F(Npy, OtherFilesAreRefusedByName) {
 TEST_F(Npy, ImagesOfBytesAreImagesWhereverTheirChannelsAre) {
   const std::vector<uint8_t> last = {1, 2, 3, 11, 12, 13, 21, 22, 23, 31, 32, 33,
                                      4, 5, 6, 14, 15, 16, 24, 25, 26, 34, 35, 36};
-  const auto set = OwnSourceOf("npy", Write(NpyOf<uint8_t>("|u1", "2, 2, 2, 3", last),
-                                            NpyOf<int64_t>("<i8", "2,", {1, 0})) +
-                                          ", class_names: [a, b, c]")
+  const auto set = SourceOf("npy", Write(NpyOf<uint8_t>("|u1", "2, 2, 2, 3", last),
+                                         NpyOf<int64_t>("<i8", "2,", {1, 0})) +
+                                       ", class_names: [a, b, c]")
                        ->Load("", 1);
   const auto& images = dynamic_cast<const ImageSet&>(*set);
   EXPECT_EQ(images.image_shape(), (Shape{3, 2, 2}));
@@ -85,15 +86,15 @@ TEST_F(Npy, ImagesOfBytesAreImagesWhereverTheirChannelsAre) {
   EXPECT_THAT(set->image_info()->class_names, ElementsAre("a", "b", "c"));
   const std::string unclear =
       Write(NpyOf("|u1", "1, 3, 2, 3", std::vector<uint8_t>(18)), NpyOf<int64_t>("<i8", "1,", {0}));
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("npy", unclear); }), HasSubstr("does not tell"));
+  EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("npy", unclear); }), HasSubstr("does not tell"));
 }
 
 TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
   std::vector<float> last(12);
   for (size_t i = 0; i < last.size(); ++i) last[i] = static_cast<float>(i * i);
   const std::string file = NpyOf<float>("<f4", "1, 2, 2, 3", last);
-  const auto set = OwnSourceOf("npy", Write(file, NpyOf<int64_t>("<i8", "1,", {0})) +
-                                          ", class_names: [a, b], mean: [0], deviation: [1]")
+  const auto set = SourceOf("npy", Write(file, NpyOf<int64_t>("<i8", "1,", {0})) +
+                                       ", class_names: [a, b], mean: [0], deviation: [1]")
                        ->Load("", 1);
   const auto fitted = [&](const std::string& samples, const Shape& shape) {
     folder_.Write("new.npy", samples);
@@ -121,7 +122,7 @@ TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
 TEST_F(Npy, VectorsAreNormalisedByTheirColumnsAndMayHaveNumbersAsLabels) {
   const std::string samples = NpyOf<float>("<f4", "3, 2", {1, 10, 2, 10, 6, 10});
   const auto classes =
-      OwnSourceOf("npy", Write(samples, NpyOf<uint8_t>("|u1", "3, 1", {2, 0, 1})))->Load("", 1);
+      SourceOf("npy", Write(samples, NpyOf<uint8_t>("|u1", "3, 1", {2, 0, 1})))->Load("", 1);
   EXPECT_EQ(classes->fields()[0].sample_shape, Shape{2});
   EXPECT_EQ(classes->fields()[1].classes, 3);
   const double deviation = std::sqrt((4 + 1 + 9) / 3.0);
@@ -129,8 +130,8 @@ TEST_F(Npy, VectorsAreNormalisedByTheirColumnsAndMayHaveNumbersAsLabels) {
   EXPECT_NEAR(x[0], 3 / deviation, 1e-6);
   EXPECT_EQ(x[1], 0) << "a column that is the same everywhere";
   EXPECT_EQ(label, 1);
-  const auto numbers = OwnSourceOf("npy", Write(samples, NpyOf<float>("<f4", "3,", {2, 0.5f, 1})) +
-                                              ", mean: [0], deviation: [2]")
+  const auto numbers = SourceOf("npy", Write(samples, NpyOf<float>("<f4", "3,", {2, 0.5f, 1})) +
+                                           ", mean: [0], deviation: [2]")
                            ->Load("", 1);
   EXPECT_EQ(numbers->fields()[1].dtype, DType::kF32);
   EXPECT_EQ(SampleOf(*numbers, Split::kTrain, 1), (std::pair(std::vector<float>{1, 5}, 0.5f)));
@@ -142,7 +143,7 @@ TEST_F(Npy, LabelsMustFit) {
   const std::string samples = NpyOf<float>("<f4", "2, 2", {1, 2, 3, 4});
   const auto refusal = [&](const std::string& labels, const std::string& more) {
     const std::string keys = Write(samples, labels) + more;
-    return WhatOf<DataError>([&] { OwnSourceOf("npy", keys); });
+    return WhatOf<DataError>([&] { SourceOf("npy", keys); });
   };
   EXPECT_THAT(refusal(NpyOf<int32_t>("<i4", "3,", {0, 1, 2}), ""),
               HasSubstr("y.npy: labels [3] for the 2 samples of"));
@@ -152,7 +153,7 @@ TEST_F(Npy, LabelsMustFit) {
               HasSubstr("classes are the whole numbers from 0 to 1"));
   EXPECT_THAT(refusal(NpyOf<float>("<f4", "2, 2", {0, 2, 1, 1}), ", task: classification"),
               HasSubstr("each label has 2 numbers"));
-  EXPECT_THAT(WhatOf<ConfigError>([&] { OwnSourceOf("npy", "train: a.npy, train_labels: b.npy"); }),
+  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf("npy", "train: a.npy, train_labels: b.npy"); }),
               AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no file a.npy")));
 }
 

@@ -6,6 +6,7 @@
 #include "framework/data/text/sentence_pairs.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -30,7 +31,7 @@ class OwnText : public testing::Test {
 };
 
 TEST_F(OwnText, VocabulariesAreOfTheTrainingText) {
-  const auto set = OwnSourceOf("parallel_text", Keys(", min_count: 2"))->Load("", 1);
+  const auto set = SourceOf("parallel_text", Keys(", min_count: 2"))->Load("", 1);
   const SentencePairs* pairs = set->sentence_pairs();
   ASSERT_NE(pairs, nullptr);
   EXPECT_EQ(set->size(Split::kTrain), 3);
@@ -39,14 +40,14 @@ TEST_F(OwnText, VocabulariesAreOfTheTrainingText) {
   EXPECT_EQ(pairs->info().source.size(), 4 + 3) << "ein, hund and the dot";
   EXPECT_EQ(pairs->info().target.size(), 4 + 3) << "a, dog and the dot";
   EXPECT_EQ(pairs->Reference(Split::kTest, 0), (std::vector<std::string>{"a", "dog", "."}));
-  EXPECT_GT(OwnSourceOf("parallel_text", Keys(", min_count: 1"))->classes(), set->classes());
+  EXPECT_GT(SourceOf("parallel_text", Keys(", min_count: 1"))->classes(), set->classes());
 }
 
 TEST_F(OwnText, ValidationIsASplitOfItsOwnOrAShareOfTheTraining) {
   const std::string files = fmt::format(", validation_source: {}, validation_target: {}",
                                         (folder_ / "t.de").string(), (folder_ / "t.en").string());
-  EXPECT_EQ(OwnSourceOf("parallel_text", Keys(files))->Load("", 1)->size(Split::kValidation), 1);
-  const auto shared = HoldOut(OwnSourceOf("parallel_text", Keys()), 0.4)->Load("", 1);
+  EXPECT_EQ(SourceOf("parallel_text", Keys(files))->Load("", 1)->size(Split::kValidation), 1);
+  const auto shared = HoldOut(SourceOf("parallel_text", Keys()), 0.4)->Load("", 1);
   EXPECT_EQ(shared->size(Split::kValidation), 1);
   EXPECT_EQ(shared->size(Split::kTrain), 2);
   EXPECT_EQ(shared->size(Split::kTest), 1);
@@ -54,13 +55,13 @@ TEST_F(OwnText, ValidationIsASplitOfItsOwnOrAShareOfTheTraining) {
 
 TEST_F(OwnText, ErrorsAreNamed) {
   folder_.Write("a.en", "A dog runs.\nA dog sleeps.\n");
-  EXPECT_THAT(WhatOf<DataError>([&] { OwnSourceOf("parallel_text", Keys()); }),
+  EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("parallel_text", Keys()); }),
               AllOf(HasSubstr("a.de has 3 lines"), HasSubstr("a.en has 2 lines")));
   EXPECT_THAT(
-      WhatOf<ConfigError>([&] { OwnSourceOf("parallel_text", Keys(", validation_source: x.de")); }),
+      WhatOf<ConfigError>([&] { SourceOf("parallel_text", Keys(", validation_source: x.de")); }),
       AllOf(HasSubstr("there is no file x.de"), HasSubstr("a source and a target"),
             HasSubstr("the working directory, " + std::filesystem::current_path().string())));
-  EXPECT_THAT(WhatOf<ConfigError>([&] { OwnSourceOf("parallel_text", "train_source: x.de"); }),
+  EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf("parallel_text", "train_source: x.de"); }),
               AllOf(HasSubstr("train_target"), HasSubstr("test_source")));
 }
 

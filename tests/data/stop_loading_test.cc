@@ -17,6 +17,7 @@
 #include "tests/data/image_files.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -30,7 +31,7 @@ class StopLoading : public testing::Test {
 
   // Configures a source, asks for a stop and returns the error of loading.
   static std::string WhatOfLoad(const std::string& name, const std::string& keys) {
-    const auto source = OwnSourceOf(name, keys);
+    const auto source = SourceOf(name, keys);
     RequestStop(SIGTERM);
     const std::string what = WhatOf<StoppedError>([&] { source->Load("", 1); });
     ForgetStopRequest();
@@ -72,7 +73,7 @@ TEST_F(StopLoading, OfTextsAndArchivesEnds) {
   folder_.Write("t.csv", "1,2,0\n3,4,1\n");
   folder_.WriteTar("a.tar.gz", {{"one", "content"}});
   RequestStop(SIGUSR1);
-  EXPECT_EQ(WhatOf<StoppedError>([&] { OwnSourceOf("csv", "train: " + Path("t.csv")); }),
+  EXPECT_EQ(WhatOf<StoppedError>([&] { SourceOf("csv", "train: " + Path("t.csv")); }),
             "stopped by SIGUSR1 while reading " + Path("t.csv"));
   EXPECT_THAT(WhatOf<StoppedError>([&] { ReadLines(Path("t.csv")); }), HasSubstr("t.csv"));
   MemberReader member(Path("a.tar.gz"), "one");

@@ -1,4 +1,4 @@
-// Files of numbers for the tests of own data sets, and the sources that read them.
+// Files of numbers for the tests of own data sets.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,6 @@
 #include "framework/data/dataset.h"
 
 namespace dtrain {
-
-// Returns the source that the `keys` of section data configure.  Throws the errors that a run
-// would.
-inline std::shared_ptr<DatasetSource> OwnSourceOf(const std::string& name,
-                                                  const std::string& keys) {
-  config::Document document = config::Document::FromText("data: {" + keys + "}", "test.yaml");
-  config::Reader reader = document.root().Section("data");
-  std::shared_ptr<DatasetSource> source = DatasetRegistry::Get("data set", name).make();
-  source->Configure(reader);
-  document.Finish();
-  return source;
-}
 
 // Returns the header of a .npy file as NumPy writes it, format version 1.
 inline std::string NpyHeaderText(const std::string& descr, const std::string& shape,

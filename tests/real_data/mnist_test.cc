@@ -1,24 +1,22 @@
 // Tests the real MNIST if DTRAIN_DATA has it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 
 #include "framework/data/dataset.h"
 #include "framework/data/files/catalog.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
 namespace fs = std::filesystem;
 
 TEST(Mnist, RealFiles) {
-  const char* data = std::getenv("DTRAIN_DATA");
-  if (data == nullptr || !fs::exists(fs::path(data) / "mnist")) {
-    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
-  }
+  const fs::path root = RealDataRoot("mnist");
+  if (root.empty()) GTEST_SKIP() << NoRealData("mnist");
   const auto source = DatasetRegistry::Get("data set", "mnist").make();
-  const auto set = source->Load(LocateData("mnist", data), 1);
+  const auto set = source->Load(LocateData("mnist", root), 1);
   ASSERT_EQ(set->size(Split::kTrain), 60000);
   ASSERT_EQ(set->size(Split::kTest), 10000);
   // The normalisation constants are the mean and deviation of the training images.
@@ -42,11 +40,9 @@ TEST(Mnist, RealFiles) {
 }
 
 TEST(Mnist, RealFilesVerify) {
-  const char* data = std::getenv("DTRAIN_DATA");
-  if (data == nullptr || !fs::exists(fs::path(data) / "mnist")) {
-    GTEST_SKIP() << "DTRAIN_DATA does not name a folder with mnist/ in it";
-  }
-  const VerifyReport report = VerifyDataset("mnist", data);
+  const fs::path root = RealDataRoot("mnist");
+  if (root.empty()) GTEST_SKIP() << NoRealData("mnist");
+  const VerifyReport report = VerifyDataset("mnist", root);
   EXPECT_TRUE(report.ok()) << VerifyText(report);
 }
 

@@ -7,35 +7,24 @@
 
 #include "framework/data/files/catalog.h"
 #include "framework/data/text/parallel_text.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
 namespace fs = std::filesystem;
 
-std::unique_ptr<DatasetSource> Source(const std::string& keys) {
-  config::Document document = config::Document::FromText(keys, "data.yaml");
-  auto source = DatasetRegistry::Get("data set", "multi30k").make();
-  config::Reader reader = document.root();
-  source->Configure(reader);
-  document.Finish();
-  return source;
-}
-
 class RealMulti30k : public testing::Test {
  protected:
   void SetUp() override {
-    const char* data = std::getenv("DTRAIN_DATA");
-    folder_ = fs::path(data == nullptr ? "" : data) / "multi30k";
-    if (!fs::exists(folder_ / "tok")) {
-      GTEST_SKIP() << "DTRAIN_DATA does not name a folder with multi30k/ in it";
-    }
+    if (RealDataRoot("multi30k/tok").empty()) GTEST_SKIP() << NoRealData("multi30k");
+    folder_ = RealDataRoot("multi30k") / "multi30k";
   }
   fs::path folder_;
 };
 
 TEST_F(RealMulti30k, SizesAreAsPublished) {
-  for (const std::string keys : {"{text: tokenized}", "{text: raw}", "{direction: en-de}"}) {
-    const auto source = Source(keys);
+  for (const std::string keys : {"text: tokenized", "text: raw", "direction: en-de"}) {
+    const auto source = SourceOf("multi30k", keys);
     const auto set = source->Load(folder_, 1);
     for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
       EXPECT_EQ(set->size(split), source->size(split)) << keys;

@@ -74,20 +74,20 @@ TEST(RunResults, BestOfSentencesIsTheLowestPerplexityOfTheValidationSplit) {
 
 // A regression model has neither an accuracy nor a perplexity.
 TEST(RunResults, BestOfNumbersIsTheLowestLoss) {
-  const auto judged = [](const std::vector<double>& losses, const StopConfig& stop) {
+  const auto results_of = [](const std::vector<double>& losses, const StopConfig& stop) {
     RunResults results({}, stop);
     int64_t epoch = 0;
     for (const double loss : losses) results.Note(AtEpoch(++epoch), Split::kTest, {.loss = loss});
     return results;
   };
-  const RunResults results = judged({0.5, 0.25, 0.3}, {.target = 0.25, .patience = 2});
+  const RunResults results = results_of({0.5, 0.25, 0.3}, {.target = 0.25, .patience = 2});
   EXPECT_EQ(results.best()->epoch, 2);
   EXPECT_EQ(results.best()->loss, 0.25);
   EXPECT_TRUE(results.over());
   EXPECT_EQ(results.target(80, 8)->epochs, 2);
   EXPECT_FALSE(results.OutOfPatience());
-  EXPECT_TRUE(judged({0.5, 0.6, 0.5}, {.patience = 2}).OutOfPatience());
-  EXPECT_FALSE(judged({0.5, 0.4}, {.target = 0.3, .patience = 2}).over());
+  EXPECT_TRUE(results_of({0.5, 0.6, 0.5}, {.patience = 2}).OutOfPatience());
+  EXPECT_FALSE(results_of({0.5, 0.4}, {.target = 0.3, .patience = 2}).over());
 }
 
 TEST(RunResults, ASummarySaysWhoseWeightsWereTestedWhereTheyAreNotTheLast) {

@@ -17,7 +17,7 @@ struct CsvFormat {
   enum class Header { kAuto, kYes, kNo };
   char separator = 0;  // 0: the most frequent of , ; and tab in the first line
   Header header =
-      // With kAuto there is a header if the first line has no number or contains the label's name.
+      // kAuto finds a header if the first line has no number or contains the label's name.
       Header::kAuto;
   // Names the label's column, or gives its number (from 1); "": the last one.
   std::string label;
