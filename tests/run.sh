@@ -31,8 +31,8 @@ if [ "${1:-}" = --preset ]; then
   configure "$preset" && build "$preset" all && test_pass "$preset" all "$@" || status=$?
 else
   export DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}
-  # Without a GPU the CUDA module is only compiled, which one architecture shows as well.
-  [ -e /dev/nvidiactl ] || archs=(-DDTRAIN_CUDA_ARCHS=90)
+  # Without a GPU the CUDA module is only compiled, which PTX for one architecture shows as well.
+  [ -e /dev/nvidiactl ] || archs=(-DDTRAIN_CUDA_ARCHS=90-virtual)
   configure release "${logic[@]}" "${threads[@]}" && build release all &&
     test_pass release all -E "$nightly" "$@" || status=$?
   configure asan && build asan "${logic[@]/%/_tests}" &&

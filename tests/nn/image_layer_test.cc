@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <limits>
 
 #include "framework/core/error.h"
 #include "framework/nn/kernel.h"
+#include "tests/support/layer_run.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -14,20 +14,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::unique_ptr<Layer> Make(const std::string& type, const std::string& yaml) {
-  config::Document document = config::Document::FromText(yaml, "test.yaml");
-  config::Reader root = document.root();
-  auto layer = LayerRegistry::Get("layer", type).make();
-  layer->Configure(root);
-  document.Finish();
-  return layer;
-}
-
 std::string ErrorOf(const std::string& type, const std::string& yaml, const Shape& input) {
   const Shape inputs[] = {input};
-  return WhatOf<ConfigError>([&] { Make(type, yaml)->InferShapes(inputs); });
+  return WhatOf<ConfigError>([&] { MadeLayer(type, yaml)->InferShapes(inputs); });
 }
 
 TEST(ImageLayer, WindowLargerThanTheImageNamesBoth) {
@@ -110,20 +99,20 @@ TEST(ImageLayer, AdaptivePoolingHasNoWindowOfItsOwn) {
 TEST(ImageLayer, LargestNumbersHaveShapes) {
   constexpr int64_t kMost = 2147483647;
   const Shape inputs[] = {{1, kMost, kMost, kMost}};
-  const auto layer = Make("convolution",
-                          "{outputs: 2147483647, kernel: 32767, dilation: 32767, pad: 32767, "
-                          "groups: 2147483647}");
+  const auto layer = MadeLayer("convolution",
+                               "{outputs: 2147483647, kernel: 32767, dilation: 32767, pad: 32767, "
+                               "groups: 2147483647}");
   const Shape y = layer->InferShapes(inputs)[0];
   EXPECT_EQ(y[2], kMost + 2 * 32767 - 32766 * int64_t{32767});
   EXPECT_EQ(layer->Params()[0].shape, (Shape{kMost, 1, 32767, 32767}));
-  EXPECT_EQ(Make("pooling", "{method: average, adaptive: 2147483647}")->InferShapes(inputs)[0],
+  EXPECT_EQ(MadeLayer("pooling", "{method: average, adaptive: 2147483647}")->InferShapes(inputs)[0],
             (Shape{1, kMost, kMost, kMost}));
 }
 
 TEST(ImageLayer, GroupsAndDilationInCostAndFans) {
   const Shape inputs[] = {{4, 6, 14, 12}};
-  const auto layer =
-      Make("convolution", "{outputs: 8, kernel: [3, 2], dilation: [2, 1], groups: 2, pad: [2, 0]}");
+  const auto layer = MadeLayer(
+      "convolution", "{outputs: 8, kernel: [3, 2], dilation: [2, 1], groups: 2, pad: [2, 0]}");
   EXPECT_EQ(layer->InferShapes(inputs)[0], (Shape{4, 8, 14, 11}));
   EXPECT_EQ(layer->CostOf(inputs).forward_flops, 2.0 * 4 * 8 * 14 * 11 * 3 * 3 * 2);
   const ParamSpec weight = layer->Params()[0];
@@ -135,7 +124,7 @@ TEST(ImageLayer, GroupsAndDilationInCostAndFans) {
 TEST(ImageLayer, SumsTakeEqualShapesAndNormsTakeChannels) {
   const Shape unequal[] = {{2, 3, 4, 4}, {2, 3, 2, 2}};
   try {
-    Make("eltwise", "{}")->InferShapes(unequal);
+    MadeLayer("eltwise", "{}")->InferShapes(unequal);
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "inputs of shapes [2, 3, 4, 4] and [2, 3, 2, 2] cannot be added");
@@ -147,7 +136,7 @@ TEST(ImageLayer, SumsTakeEqualShapesAndNormsTakeChannels) {
 
 TEST(ImageLayer, ConvolutionCost) {
   const Shape inputs[] = {{64, 6, 14, 14}};
-  const auto layer = Make("convolution", "{outputs: 16, kernel: 5}");
+  const auto layer = MadeLayer("convolution", "{outputs: 16, kernel: 5}");
   layer->InferShapes(inputs);
   EXPECT_EQ(layer->CostOf(inputs).forward_flops, 2.0 * 64 * 16 * 100 * 6 * 25);
   EXPECT_EQ(layer->CostOf(inputs).backward_flops, 4.0 * 64 * 16 * 100 * 6 * 25);
@@ -164,7 +153,7 @@ KernelRequest RequestFor(const Layer* layer, const Shape& input, const Shape& ou
 }
 
 std::string BestFor(const std::string& yaml, const Shape& input) {
-  const auto layer = Make("convolution", yaml);
+  const auto layer = MadeLayer("convolution", yaml);
   const Shape inputs[] = {input};
   const KernelRequest request = RequestFor(layer.get(), input, layer->InferShapes(inputs)[0]);
   std::string best;
@@ -203,7 +192,7 @@ struct PoolResult {
 };
 
 PoolResult PoolWindow(const KernelEntry& entry, const std::vector<float>& window, bool relu) {
-  const auto layer = Make("pooling", "{}");
+  const auto layer = MadeLayer("pooling", "{}");
   const int64_t channels = entry.implementation == "channels_last" ? 16 : 1;
   const Shape image[] = {{1, channels, 2, 2}};
   KernelRequest request = RequestFor(layer.get(), image[0], layer->InferShapes(image)[0]);
@@ -249,8 +238,8 @@ TEST(ImageLayer, MaxPoolingWithReluClosesAtZero) {
 TEST(ImageLayer, MaxPoolingLosesNoNan) {
   for (const KernelEntry& entry : KernelRegistry::Of("pooling", DeviceKind::kCpu)) {
     for (const bool relu : {false, true}) {
-      EXPECT_TRUE(std::isnan(PoolWindow(entry, {1, kNan, 2, 3}, relu).y)) << entry.implementation;
-      EXPECT_TRUE(std::isnan(PoolWindow(entry, {kNan, 1, 2, 3}, relu).y)) << entry.implementation;
+      EXPECT_TRUE(std::isnan(PoolWindow(entry, {1, NAN, 2, 3}, relu).y)) << entry.implementation;
+      EXPECT_TRUE(std::isnan(PoolWindow(entry, {NAN, 1, 2, 3}, relu).y)) << entry.implementation;
     }
   }
 }

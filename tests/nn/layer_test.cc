@@ -6,6 +6,7 @@
 
 #include "framework/core/error.h"
 #include "framework/nn/kernel.h"
+#include "tests/support/layer_run.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -14,26 +15,15 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::unique_ptr<Layer> Make(const std::string& type, const std::string& yaml = "{}") {
-  config::Document document = config::Document::FromText(yaml, "test.yaml");
-  config::Reader root = document.root();
-  auto layer = LayerRegistry::Get("layer", type).make();
-  layer->Configure(root);
-  document.Finish();
-  return layer;
-}
-
 std::string ShapeErrorOf(const std::string& type, const std::vector<Shape>& inputs,
                          const std::string& yaml = "{}") {
-  return WhatOf<ShapeError>([&] { Make(type, yaml)->InferShapes(inputs); });
+  return WhatOf<ShapeError>([&] { MadeLayer(type, yaml)->InferShapes(inputs); });
 }
 
 // Runs scores and labels through a kernel that has one result per sample.
 std::vector<float> ForwardScores(const std::string& type, std::vector<float> scores,
                                  std::vector<int32_t> labels, const std::string& yaml = "{}") {
-  const auto layer = Make(type, yaml);
+  const auto layer = MadeLayer(type, yaml);
   const auto batch = static_cast<int64_t>(labels.size());
   KernelRequest request;
   request.layer = layer.get();
@@ -57,7 +47,7 @@ std::vector<float> ForwardScores(const std::string& type, std::vector<float> sco
 }
 
 TEST(Accuracy, FirstOfEqualScoresWinsAndNanLoses) {
-  EXPECT_THAT(ForwardScores("accuracy", {2, 2, 1, 3, kNan, 1, kNan, 1, 1, 1}, {0, 1, 0, 0, 1}),
+  EXPECT_THAT(ForwardScores("accuracy", {2, 2, 1, 3, NAN, 1, NAN, 1, 1, 1}, {0, 1, 0, 0, 1}),
               ElementsAre(1, 1, 0, 0, 0));
 }
 
@@ -89,7 +79,7 @@ TEST(SoftmaxCrossEntropy, AnIgnoredLabelNeedNotBeAClass) {
 TEST(SoftmaxCrossEntropy, NanAndInfinityReachTheLoss) {
   const std::vector<float> loss =
       ForwardScores("softmax_cross_entropy",
-                    {kNan, 1, 1, kNan, std::numeric_limits<float>::infinity(), 0}, {0, 0, 0});
+                    {NAN, 1, 1, NAN, std::numeric_limits<float>::infinity(), 0}, {0, 0, 0});
   for (const float value : loss) EXPECT_FALSE(std::isfinite(value)) << value;
 }
 
@@ -116,7 +106,7 @@ TEST(Shapes, ErrorsNameBothShapes) {
 
 TEST(Shapes, InnerProductNeedsFeatures) {
   try {
-    Make("inner_product", "{outputs: 3}")->InferShapes(std::vector<Shape>{{4}});
+    MadeLayer("inner_product", "{outputs: 3}")->InferShapes(std::vector<Shape>{{4}});
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_THAT(error.what(), HasSubstr("an input of shape [4] has no features"));
@@ -124,7 +114,7 @@ TEST(Shapes, InnerProductNeedsFeatures) {
 }
 
 TEST(InnerProduct, ParametersAreNamedAndShapedAsInPyTorch) {
-  const auto layer = Make("inner_product", "{outputs: 3}");
+  const auto layer = MadeLayer("inner_product", "{outputs: 3}");
   EXPECT_EQ(layer->InferShapes(std::vector<Shape>{{8, 2, 5}}), (std::vector<Shape>{{8, 3}}));
   const std::vector<ParamSpec> params = layer->Params();
   ASSERT_EQ(params.size(), 2u);
@@ -138,7 +128,7 @@ TEST(InnerProduct, ParametersAreNamedAndShapedAsInPyTorch) {
 
 TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
   constexpr int64_t kCount = 40000;
-  const auto layer = Make("dropout", "{ratio: 0.3}");
+  const auto layer = MadeLayer("dropout", "{ratio: 0.3}");
   KernelRequest request;
   request.layer = layer.get();
   request.inputs = request.outputs = {{1, kCount}};

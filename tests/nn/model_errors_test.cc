@@ -161,15 +161,15 @@ std::string WithBlocks(const std::string& line, const std::string& text) {
   return model;
 }
 
-struct BlockError {
+struct BlockCase {
   std::string line, text;  // replaces the line that begins with `line`
   std::string at, what;
 };
 
-class OneBlockError : public ::testing::TestWithParam<BlockError> {};
+class OneBlockCase : public ::testing::TestWithParam<BlockCase> {};
 
-TEST_P(OneBlockError, IsOneError) {
-  const BlockError& error = GetParam();
+TEST_P(OneBlockCase, IsOneError) {
+  const BlockCase& error = GetParam();
   EXPECT_EQ(ErrorsOf(WithBlocks("", "")), "no error");
   EXPECT_THAT(
       ErrorsOf(WithBlocks(error.line, error.text)),
@@ -177,61 +177,60 @@ TEST_P(OneBlockError, IsOneError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, OneBlockError,
+    All, OneBlockCase,
     ::testing::Values(
-        BlockError{"blocks:", "blcks:", "2", "unknown key 'blcks'"},
-        BlockError{"  body:", "  bod:", "10",
-                   "no block of this model is called 'body' (and line 11)"},
-        BlockError{"    arguments", "    argumentss: [width]", "4", "'argumentss' in block 'body'"},
-        BlockError{"    arguments", "    arguments: three", "4", "arguments must be a list"},
-        BlockError{"    arguments", "    arguments: [widht]", "6", "has no argument 'width'"},
-        BlockError{"    layers:", "    lyers:", "5", "unknown key 'lyers' in block 'body'"},
-        BlockError{"      - {name: conv",
-                   "      - {nam: conv, type: convolution, outputs: $width, kernel: 3, pad: 1}",
-                   "6", "unknown key 'nam'"},
-        BlockError{"      - {name: conv",
-                   "      - {name: conv, type: convolution, outputs: $width, kernel: 3, pda: 1}",
-                   "6", "unknown key 'pda'"},
-        BlockError{
-            "      - {name: conv",
-            "      - {name: conv, type: convolution, outputs: $width, kernel: three, pad: 1}", "6",
-            "kernel must be an integer"},
-        BlockError{"      - {name: conv",
-                   "      - {name: conv, type: convolution, outputs: $widt, kernel: 3, pad: 1}",
-                   "6", "has no argument 'widt'"},
-        BlockError{"      - {name: conv",
-                   "      - {name: cnv, type: convolution, outputs: $width, kernel: 3, pad: 1}",
-                   "7", "no earlier layer of block 'body' is called 'conv' (and line 8)"},
-        BlockError{"      - {name: sum", "      - {name: sum, type: eltwise, inputt: [conv, relu]}",
-                   "8", "unknown key 'inputt'"},
-        BlockError{"      - {name: sum", "      - {name: sum, type: eltwise, input: -1}", "8",
-                   "input must be a string"},
-        BlockError{"  - {name: one", "  - {nmae: one, block: body, width: 8, repeat: 2}", "10",
-                   "'nmae'"},
-        BlockError{"  - {name: one", "  - {name: -1, block: body, width: 8, repeat: 2}", "10",
-                   "the name of a use must be a string"},
-        BlockError{"  - {name: one", "  - {name: one, blokc: body, width: 8, repeat: 2}", "10",
-                   "unknown key 'blokc'"},
-        BlockError{"  - {name: one", "  - {name: one, block: bodi, width: 8, repeat: 2}", "10",
-                   "no block of this model is called 'bodi'"},
-        BlockError{"  - {name: one", "  - {name: one, block: {a: 1}, width: 8, repeat: 2}", "10",
-                   "block must be the name of a block"},
-        BlockError{"  - {name: one", "  - {name: one, block: body, wdith: 8, repeat: 2}", "10",
-                   "has no argument 'wdith'"},
-        BlockError{"  - {name: one", "  - {name: one, block: body, width: three, repeat: 2}", "10",
-                   "argument 'width', layers[0].outputs, must be an integer"},
-        BlockError{"  - {name: one", "  - {name: one, block: body, repeat: 2}", "10",
-                   "needs the argument 'width'"},
-        BlockError{"  - {name: one", "  - {name: one, block: body, width: 8, repat: 2}", "10",
-                   "has no argument 'repat'"},
-        BlockError{"  - {name: one", "  - {name: one, block: body, width: 8, repeat: two}", "10",
-                   "repeat must be a whole number"},
-        BlockError{"  - {name: two", "  - {name: two, block: body, width: 8, input: [one]}", "11",
-                   "a block takes one input"},
-        BlockError{"  - {name: two", "  - {name: two, block: body, width: 8, input: zzz}", "11",
-                   "no earlier layer or input is called 'zzz'"},
-        BlockError{"  - {name: both", "  - {name: both, type: eltwise, input: [one, too]}", "12",
-                   "no earlier layer or input is called 'too'"}));
+        BlockCase{"blocks:", "blcks:", "2", "unknown key 'blcks'"},
+        BlockCase{"  body:", "  bod:", "10",
+                  "no block of this model is called 'body' (and line 11)"},
+        BlockCase{"    arguments", "    argumentss: [width]", "4", "'argumentss' in block 'body'"},
+        BlockCase{"    arguments", "    arguments: three", "4", "arguments must be a list"},
+        BlockCase{"    arguments", "    arguments: [widht]", "6", "has no argument 'width'"},
+        BlockCase{"    layers:", "    lyers:", "5", "unknown key 'lyers' in block 'body'"},
+        BlockCase{"      - {name: conv",
+                  "      - {nam: conv, type: convolution, outputs: $width, kernel: 3, pad: 1}", "6",
+                  "unknown key 'nam'"},
+        BlockCase{"      - {name: conv",
+                  "      - {name: conv, type: convolution, outputs: $width, kernel: 3, pda: 1}",
+                  "6", "unknown key 'pda'"},
+        BlockCase{"      - {name: conv",
+                  "      - {name: conv, type: convolution, outputs: $width, kernel: three, pad: 1}",
+                  "6", "kernel must be an integer"},
+        BlockCase{"      - {name: conv",
+                  "      - {name: conv, type: convolution, outputs: $widt, kernel: 3, pad: 1}", "6",
+                  "has no argument 'widt'"},
+        BlockCase{"      - {name: conv",
+                  "      - {name: cnv, type: convolution, outputs: $width, kernel: 3, pad: 1}", "7",
+                  "no earlier layer of block 'body' is called 'conv' (and line 8)"},
+        BlockCase{"      - {name: sum", "      - {name: sum, type: eltwise, inputt: [conv, relu]}",
+                  "8", "unknown key 'inputt'"},
+        BlockCase{"      - {name: sum", "      - {name: sum, type: eltwise, input: -1}", "8",
+                  "input must be a string"},
+        BlockCase{"  - {name: one", "  - {nmae: one, block: body, width: 8, repeat: 2}", "10",
+                  "'nmae'"},
+        BlockCase{"  - {name: one", "  - {name: -1, block: body, width: 8, repeat: 2}", "10",
+                  "the name of a use must be a string"},
+        BlockCase{"  - {name: one", "  - {name: one, blokc: body, width: 8, repeat: 2}", "10",
+                  "unknown key 'blokc'"},
+        BlockCase{"  - {name: one", "  - {name: one, block: bodi, width: 8, repeat: 2}", "10",
+                  "no block of this model is called 'bodi'"},
+        BlockCase{"  - {name: one", "  - {name: one, block: {a: 1}, width: 8, repeat: 2}", "10",
+                  "block must be the name of a block"},
+        BlockCase{"  - {name: one", "  - {name: one, block: body, wdith: 8, repeat: 2}", "10",
+                  "has no argument 'wdith'"},
+        BlockCase{"  - {name: one", "  - {name: one, block: body, width: three, repeat: 2}", "10",
+                  "argument 'width', layers[0].outputs, must be an integer"},
+        BlockCase{"  - {name: one", "  - {name: one, block: body, repeat: 2}", "10",
+                  "needs the argument 'width'"},
+        BlockCase{"  - {name: one", "  - {name: one, block: body, width: 8, repat: 2}", "10",
+                  "has no argument 'repat'"},
+        BlockCase{"  - {name: one", "  - {name: one, block: body, width: 8, repeat: two}", "10",
+                  "repeat must be a whole number"},
+        BlockCase{"  - {name: two", "  - {name: two, block: body, width: 8, input: [one]}", "11",
+                  "a block takes one input"},
+        BlockCase{"  - {name: two", "  - {name: two, block: body, width: 8, input: zzz}", "11",
+                  "no earlier layer or input is called 'zzz'"},
+        BlockCase{"  - {name: both", "  - {name: both, type: eltwise, input: [one, too]}", "12",
+                  "no earlier layer or input is called 'too'"}));
 
 // ResNet has such names, shortcut.0 and shortcut.1.  A block may also use another block's layers.
 TEST(ModelErrors, NamesInABlockMayHaveDots) {

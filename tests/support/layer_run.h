@@ -11,6 +11,16 @@
 
 namespace dtrain {
 
+// Returns the layer of this type with these keys.  Throws ConfigError if a key is wrong.
+inline std::unique_ptr<Layer> MadeLayer(const std::string& type, const std::string& keys = "{}") {
+  auto layer = LayerRegistry::Get("layer", type).make();
+  config::Document document = config::Document::FromText(keys, "keys");
+  config::Reader reader = document.root();
+  layer->Configure(reader);
+  document.Finish();
+  return layer;
+}
+
 // Owned numbers or int32 tokens, with the view that a kernel gets.
 struct LayerArray {
   std::vector<float> values;
@@ -31,12 +41,7 @@ class LayerRun {
  public:
   LayerRun(const std::string& type, const std::string& keys, const std::vector<Shape>& shapes,
            const std::vector<int64_t>& classes, const LayerRunOptions& options = {})
-      : options_(options) {
-    layer_ = LayerRegistry::Get("layer", type).make();
-    config::Document document = config::Document::FromText(keys, "keys");
-    config::Reader reader = document.root();
-    layer_->Configure(reader);
-    document.Finish();
+      : options_(options), layer_(MadeLayer(type, keys)) {
     layer_->SetInputClasses(classes);
     KernelRequest& request = request_;
     request.layer = layer_.get();
