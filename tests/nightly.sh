@@ -30,8 +30,8 @@ isa() {
   return "$ended"
 }
 seeds() {  # sim is run in parts, whose tests a filter of their own chooses
-  GTEST_FILTER='*Histor*:*Deaths*:*Seeds*:*SimulatedFaults*:*Resume*' DTRAIN_SEEDS=10000 \
-    test_pass release seeds -R '^((strategies|faults)\..*(Histor|Deaths|Seeds|SimulatedFaults|Resume)|sim\.part)'
+  GTEST_FILTER='*Histor*:*Deaths*:*Seeds*:*SimulatedFaults*:*Resume*:Quiescence*' DTRAIN_SEEDS=10000 \
+    test_pass release seeds -R '^((strategies|faults|exchange)\..*(Histor|Deaths|Seeds|SimulatedFaults|Resume|Quiescence)|sim\.part)'
 }
 injections() {
   python3 -B tests/faults/inject.py --count 100 --first "$DTRAIN_FIRST_SEED" &&

@@ -10,6 +10,7 @@
 #include "tests/comm/sparse_scenarios.h"
 #include "tests/comm/sparse_world.h"
 #include "tests/support/counting_transport.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain {
 namespace {
@@ -46,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SparseCollectiveCases, ::testing::ValuesIn(kWorl
 
 TEST_P(SparseCollectiveCases, GatherBringsEverybodysEntriesInRankOrder) {
   SparseWorld world("gather", ranks());
-  for (int seed = 0; seed < kCases; ++seed) {
+  for (const int64_t seed : SeedRange(kCases)) {
     const SparseCase drawn = DrawCase(seed, ranks());
     const auto sums = world.Sum(seed % 3, drawn.n, drawn.k, drawn.mine);
     ASSERT_EQ(sums, GatherReference(drawn.mine)) << "seed " << seed;
@@ -55,7 +56,7 @@ TEST_P(SparseCollectiveCases, GatherBringsEverybodysEntriesInRankOrder) {
 
 TEST_P(SparseCollectiveCases, GTopKIsWhatTheTreeMakesAndLosesNothing) {
   SparseWorld world("gtopk", ranks());
-  for (int seed = 0; seed < kCases; ++seed) {
+  for (const int64_t seed : SeedRange(kCases)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const SparseCase drawn = DrawCase(seed, ranks());
     const auto sums = world.Sum(seed % 3, drawn.n, drawn.k, drawn.mine);
@@ -68,8 +69,8 @@ TEST_P(SparseCollectiveCases, GTopKIsWhatTheTreeMakesAndLosesNothing) {
 }
 
 TEST_P(SparseCollectiveCases, OkTopKKeepsTheSumsAboveTheThresholdAndReturnsTheRest) {
-  for (int seed = 0; seed < 8; ++seed) {
-    Draws draws(1000 + seed);
+  for (const int64_t seed : SeedRange(8)) {
+    Draws draws(seed);
     const std::array<int64_t, 2> sizes = {draws.Between(1, 12), draws.Between(100, 2000)};
     SparseWorld world("oktopk", ranks(), seed);
     std::array<OkTopKReference, 2> references;

@@ -15,7 +15,6 @@
 namespace dtrain {
 namespace {
 
-constexpr int kSeeds = 1000;
 constexpr int64_t kStepSamples = 10;
 const ArenaLayout kOneNumber{{{"w", {1}, {0, 1}, true}}};
 
@@ -252,7 +251,8 @@ constexpr BoundarySchedule kRule{.epoch_samples = 1000,
 // A boundary is not reached while a step runs either: a step that a boundary held back starts when the rank leaves it,
 // and the message about the next boundary may have arrived already.
 TEST(Quiescence, IsReachedOnlyWhenNothingIsOnItsWay) {
-  for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (HasFailure()) return;
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed, kRule);
     for (int64_t steps = 0; !world.ended(); world.Leave()) {
@@ -268,7 +268,8 @@ TEST(Quiescence, AStopWishBringsItBeforeTheBoundary) {
   BoundarySchedule rule = kRule;
   rule.checkpoint_every_steps = 0;
   rule.last_samples = int64_t{1} << 40;
-  for (uint64_t seed = 1; seed <= kSeeds && !testing::Test::HasFailure(); ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
+    if (HasFailure()) return;
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed, rule);
     world.AskToStop(static_cast<int64_t>(seed % 7 + 1));

@@ -6,13 +6,13 @@
 #include "framework/core/random.h"
 #include "tests/sim/fluid_network.h"
 #include "tests/sim/sim_network.h"
+#include "tests/support/seeds.h"
 
 namespace dtrain {
 namespace {
 
 using Queue = NetworkModel::Queue;
 
-constexpr int kSeeds = 200;
 constexpr int kMessages = 40;
 
 // Start times differ modulo 1000 and sizes do not: under FIFO no two messages arrive at the same time, which would
@@ -32,7 +32,7 @@ void SendAtRandom(NotingNetwork& net, uint64_t seed) {
 }
 
 void ExpectAsFluid(const NetworkModel& model, double tolerance) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
     NotingNetwork net(model, 8);
     SendAtRandom(net, seed);
     net.Run();
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(NetworkSeeds, EachModel,
                                            WithEverything(Queue::kFair)));
 
 TEST_P(EachModel, EverythingArrivesOnceAndInOrderOfItsPair) {
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (const int64_t seed : SeedRange(Seeds())) {
     NotingNetwork net(GetParam(), 8);
     SendAtRandom(net, seed);
     net.Run();
@@ -120,7 +120,7 @@ TEST_P(EachModel, OneSeedOneHistory) {
 // A busy NIC sends at its full rate: it is busy for the time of its bytes and no longer.
 TEST(NetworkSeeds, ABusyNicWorksAtItsRate) {
   for (const Queue queue : {Queue::kFifo, Queue::kFair}) {
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (const int64_t seed : SeedRange(Seeds())) {
       NotingNetwork net(RoundNumbers(queue), 8);
       SendAtRandom(net, seed);
       net.Run();
