@@ -2,7 +2,7 @@
 # Line coverage: builds tests so that their lines are counted, runs them, and says of each folder of the sources how many
 # lines they ran, the lowest share first.
 #
-#   tests/coverage.sh [--folders FOLDER,...] [ctest arguments]      default: all but cuda, scripts, system and tidy,
+#   tests/coverage.sh [--folders FOLDER,...] [ctest arguments]      default: all but cuda, real_data, scripts, system and tidy,
 #                                                                   an hour on two cores, most of it building
 #
 # A line counts as run when a copy for any instruction set ran it.  Folders without a source in the programs of these

@@ -38,7 +38,7 @@ class Hierarchy {
     blocks_ = HalvingDoublingBlocks(static_cast<int>(nodes_.size()));
   }
 
-  CollectiveSchedule PlanOf(Rank rank) {
+  CollectiveSchedule ScheduleOf(Rank rank) {
     FindRank(rank);
     schedule_.blocks = slices_ * blocks_;
     SumInside();
@@ -120,7 +120,7 @@ DTRAIN_COLLECTIVE("hierarchical", HierarchicalRules,
 }  // namespace
 
 CollectiveSchedule HierarchicalSchedule(int world, Rank rank, NodeMap node_of) {
-  return Hierarchy(world, node_of).PlanOf(rank);
+  return Hierarchy(world, node_of).ScheduleOf(rank);
 }
 
 }  // namespace dtrain

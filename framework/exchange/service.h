@@ -158,8 +158,8 @@ class Service {
   }
 
   template <class M>
-  void Send(Rank to, const M& envelope) {
-    mailbox_.SendUncounted(to, Envelope{.message = Pack(envelope)});
+  void Send(Rank to, const M& message) {
+    mailbox_.SendUncounted(to, Envelope{.message = Pack(message)});
   }
 
   void Deliver(const Envelope& envelope) const {

@@ -45,11 +45,11 @@ std::string LineDiff(const std::string& ours, const std::string& theirs, int mos
   return diff;
 }
 
-void CheckAgreement(Transport& transport, const std::vector<Fact>& info) {
-  const std::vector<std::string> all = Gather(transport, ToBytes(info));
+void CheckAgreement(Transport& transport, const std::vector<Fact>& facts) {
+  const std::vector<std::string> all = Gather(transport, ToBytes(facts));
   std::string verdict;
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    verdict += Compare(info, FromBytes<std::vector<Fact>>(all[rank]), static_cast<Rank>(rank));
+    verdict += Compare(facts, FromBytes<std::vector<Fact>>(all[rank]), static_cast<Rank>(rank));
   }
   verdict = Broadcast(transport, verdict);
   if (verdict.empty()) return;

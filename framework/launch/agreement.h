@@ -18,7 +18,7 @@ struct Fact {
 
 // Collective.  Throws SharedError (exit code 2) on every rank if some rank's facts differ from rank 0's; `what` names
 // the rank, the fact and the first lines that differ.
-void CheckAgreement(Transport& transport, const std::vector<Fact>& info);
+void CheckAgreement(Transport& transport, const std::vector<Fact>& facts);
 
 // Returns the lines of `theirs` that differ from `ours`, at most `most` of them: "  - ours\n  + theirs\n".
 std::string LineDiff(const std::string& ours, const std::string& theirs, int most = 5);

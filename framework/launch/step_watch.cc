@@ -28,7 +28,7 @@ StepWatch::~StepWatch() = default;
 void StepWatch::Look() {
   if (reported_) return;
   const int64_t begun = begun_.load(std::memory_order_acquire);
-  if (begun != seen_ || begun == resting_at_.load(std::memory_order_relaxed)) {
+  if (begun != seen_ || begun == paused_at_.load(std::memory_order_relaxed)) {
     if (seen_ > 0) longest_ = std::max(longest_, looks_ + 1);
     seen_ = begun;
     looks_ = 0;

@@ -28,7 +28,7 @@ class StepWatch {
   void StepBegins() { begun_.fetch_add(1, std::memory_order_release); }
   // Reports that no step runs until the next one begins.
   void Pause() {
-    resting_at_.store(begun_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    paused_at_.store(begun_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 
  private:
@@ -37,7 +37,7 @@ class StepWatch {
   const int64_t looks_min_;
   const std::function<void(const std::string&)> on_hung_;
   std::atomic<int64_t> begun_ = 0;
-  std::atomic<int64_t> resting_at_ = 0;  // the value of begun_ at the last boundary
+  std::atomic<int64_t> paused_at_ = 0;  // the value of begun_ at the last boundary
   // Only the watch's thread uses the following members.
   int64_t seen_ = 0;                 // the value of begun_ at the last look
   int64_t looks_ = 0, longest_ = 0;  // looks during this step, and during the longest step

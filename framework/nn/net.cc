@@ -241,8 +241,8 @@ void Net::Announce(Arena gradients, Range range, GradientSink* sink) {
 }
 
 void Net::TellSink(GradientSink& sink, bool all) {
-  for (; told_ < announcements_.size(); ++told_) {
-    const Announcement& next = announcements_[told_];
+  for (; announced_ < announcements_.size(); ++announced_) {
+    const Announcement& next = announcements_[announced_];
     if (!all && !next.written.Done()) return;
     sink.Ready(next.range, next.written);
   }
@@ -337,7 +337,7 @@ BroughtModel Net::Bring(ConstArena weights, ConstArena state) {
 StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const NetInput& input,
                      GradientSink* sink, PartOfStep part) {
   announcements_.clear();
-  told_ = 0;
+  announced_ = 0;
   if (input.samples == 0) {
     const Arena device_state = copies_.State(state, graph_.state().size(), !part.first);
     if (input.worker_sums != nullptr) SyncWithoutSamples(device_state, *input.worker_sums);

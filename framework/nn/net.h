@@ -172,7 +172,7 @@ class Net {
     ReadyEvent written;
   };
   std::vector<Announcement> announcements_;  // of the current step
-  size_t told_ = 0;                          // announcements passed to the sink
+  size_t announced_ = 0;                     // announcements passed to the sink
   Buffer sums_;                              // sums of the losses, and of each metric
   std::unique_ptr<Kernel> zero_;             // created on first use
   KernelObserver observer_;

@@ -59,7 +59,7 @@ struct Op {
   bool has_backward = false;
   int saved_block = -1;
   // Holds, per input, the block of its gradient, -1 if no kernel needs it.  If another reader has already written the
-  // gradient, this kernel writes to `addend_block`, and `add` adds it.
+  // gradient, this kernel writes to one of `addend_blocks`, and `add` adds it.
   std::vector<int> gradient_blocks;
   std::vector<int> addend_blocks;
   std::unique_ptr<Kernel> add;  // adds the addends; null if there are none

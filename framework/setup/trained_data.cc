@@ -82,7 +82,7 @@ std::string SamplesDiff(const DataHashes& trained, const DataHashes& present) {
 // Warns if samples of other splits have changed: the results so far were measured on the old samples.
 void TellOtherSplits(const std::string& checkpoint, const DataHashes& trained, const Dataset& data,
                      const DataHashes& present) {
-  const Split judging = data.has_validation() ? Split::kValidation : Split::kTest;
+  const Split best_split = data.has_validation() ? Split::kValidation : Split::kTest;
   for (const Split split : {Split::kValidation, Split::kTest}) {
     const std::string &before = trained[split], &now = present[split];
     if (before.empty() || now.empty() || before == now) continue;
@@ -91,7 +91,7 @@ void TellOtherSplits(const std::string& checkpoint, const DataHashes& trained, c
         "the {} samples are not those of {} (SHA-256 {} -> {}): its {} results so far{} are of the "
         "old samples",
         name, checkpoint, Shortened(before), Shortened(now), name,
-        split == judging ? ", best and patience with them," : "");
+        split == best_split ? ", best and patience with them," : "");
   }
 }
 

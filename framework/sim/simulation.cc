@@ -127,7 +127,7 @@ struct Simulation::World {
   std::unique_ptr<SimSparseSums> selections;
   std::vector<SimChannel*> boxes;
   std::vector<std::unique_ptr<SimRank>> ranks;
-  int resting = 0;
+  int at_boundary = 0;
   bool ended = false;
 };
 
@@ -225,8 +225,8 @@ void Simulation::World::Visit(StateVisitor& visitor) {
 
 // Each rank calls it at a boundary.  When all ranks have reached it, the run continues or ends.
 void Simulation::World::RankAtBoundary() {
-  if (++resting < static_cast<int>(ranks.size())) return;
-  resting = 0;
+  if (++at_boundary < static_cast<int>(ranks.size())) return;
+  at_boundary = 0;
   const bool enough = CallAtBoundary();
   const BoundaryState& state = ranks[0]->quiescence().state();
   ended = enough || state.samples_applied >= setup.exchange.rule.last_samples || state.stop ||

@@ -63,21 +63,21 @@ struct Fact {
 
 std::vector<Fact> FactsOf(const std::string& text) {
   std::istringstream lines(text);
-  std::vector<Fact> info;
+  std::vector<Fact> facts;
   std::string section;
   for (std::string line; std::getline(lines, line);) {
     std::string key = line.substr(0, line.find(':'));
     key.erase(0, key.find_first_not_of(' '));
     if (!line.starts_with(' ')) section = key;
-    info.push_back({line.starts_with(' ') ? section + "." + key : key, line});
+    facts.push_back({line.starts_with(' ') ? section + "." + key : key, line});
   }
-  return info;
+  return facts;
 }
 
-const Fact* Find(const std::vector<Fact>& info, const std::string& key) {
+const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
   const auto it =
-      std::find_if(info.begin(), info.end(), [&](const Fact& fact) { return fact.key == key; });
-  return it == info.end() ? nullptr : &*it;
+      std::find_if(facts.begin(), facts.end(), [&](const Fact& fact) { return fact.key == key; });
+  return it == facts.end() ? nullptr : &*it;
 }
 
 // True if this key may differ.  A compressor's only state is the residual, whatever its keys; a sparse collective has
@@ -91,11 +91,11 @@ bool MayChange(const Strategy& strategy, const std::string& key) {
   return key.starts_with(kSection) && strategy.MayChange(key.substr(kSection.size()));
 }
 
-// Returns the lines of `info` whose keys `others` has, too, and that may not change.
-std::string Essential(const std::vector<Fact>& info, const std::vector<Fact>& others,
+// Returns the lines of `facts` whose keys `others` has, too, and that may not change.
+std::string Essential(const std::vector<Fact>& facts, const std::vector<Fact>& others,
                       const Strategy& strategy) {
   std::string text;
-  for (const Fact& fact : info) {
+  for (const Fact& fact : facts) {
     if (!MayChange(strategy, fact.key) && Find(others, fact.key)) text += fact.line + '\n';
   }
   return text;
@@ -137,16 +137,16 @@ Kept ReadKept(const Checkpoint& checkpoint) {
 }
 
 std::string OrderIn(const std::string& actors) {
-  const std::vector<Fact> info = FactsOf(actors);
-  const Fact* const order = Find(info, "parameters");
+  const std::vector<Fact> facts = FactsOf(actors);
+  const Fact* const order = Find(facts, "parameters");
   return order == nullptr ? "" : order->line;
 }
 
 constexpr char kRateKey[] = "rate of a gradient";
 
 double RateIn(const std::string& placement) {
-  const std::vector<Fact> info = FactsOf(placement);
-  const Fact* const rate = Find(info, kRateKey);
+  const std::vector<Fact> facts = FactsOf(placement);
+  const Fact* const rate = Find(facts, kRateKey);
   return rate == nullptr ? 0 : std::stod(rate->line.substr(rate->line.find(':') + 1));
 }
 

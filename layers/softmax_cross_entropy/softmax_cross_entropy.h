@@ -31,7 +31,7 @@ class SoftmaxCrossEntropy : public Layer {
   bool InputHasGradient(int input) const override { return input == 0; }
 
   double label_smoothing() const { return label_smoothing_; }
-  int64_t ignored() const { return ignore_; }  // -1: -1: none
+  int64_t ignored() const { return ignore_; }  // -1: none
   bool Ignores(int64_t label) const { return ignore_ >= 0 && label == ignore_; }
 
  private:

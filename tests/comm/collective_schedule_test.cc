@@ -21,7 +21,7 @@ std::vector<int> WorldsUpTo(int most, std::vector<int> more) {
   return more;
 }
 
-TEST(CollectiveSchedule, EveryCollectivesPlanGivesEveryRankEverySumOnce) {
+TEST(CollectiveSchedule, EveryScheduleGivesEveryRankEverySumOnce) {
   for (const auto& [name, entry] : CollectiveRegistry::All()) {
     if (entry.rules == nullptr) continue;
     for (const int world : WorldsUpTo(33, {48, 64, 97, 128})) {
@@ -32,7 +32,7 @@ TEST(CollectiveSchedule, EveryCollectivesPlanGivesEveryRankEverySumOnce) {
 }
 
 // The small schedule of `ordered` gives the bits of the canonical sum.
-TEST(CollectiveSchedule, SmallPlansGiveEveryRankTheCanonicalSum) {
+TEST(CollectiveSchedule, SmallSchedulesGiveEveryRankTheCanonicalSum) {
   for (const auto& [name, entry] : CollectiveRegistry::All()) {
     if (entry.rules == nullptr || entry.rules(2).small_scheduler == nullptr) continue;
     for (const int world : WorldsUpTo(17, {})) {
@@ -104,7 +104,7 @@ TEST(CollectiveSchedule, HierarchicalSendsEachVectorOnceBetweenNodes) {
 TEST(CollectiveSchedule, HierarchicalHasAsManyOwnersANodeAsTheSmallestNodeHasRanks) {
   const std::vector<int> nodes = {0, 0, 0, 1, 1, 1, 2};
   for (const Rank idle : {1, 2, 4, 5}) {
-    const PlanTraffic traffic = TrafficOf(HierarchicalSchedule(7, idle, nodes), 16 * 12);
+    const ScheduleTraffic traffic = TrafficOf(HierarchicalSchedule(7, idle, nodes), 16 * 12);
     EXPECT_EQ(traffic.messages, 1) << idle;
     EXPECT_EQ(traffic.additions, 0) << idle;
   }
@@ -119,7 +119,7 @@ TEST(CollectiveSchedule, HalvingDoublingFollowsTheFormulas) {
     const int log = static_cast<int>(std::lround(std::log2(core)));
     int folded = 0;
     for (Rank rank = 0; rank < world; ++rank) {
-      const PlanTraffic traffic = TrafficOf(HalvingDoublingSchedule(world, rank), n);
+      const ScheduleTraffic traffic = TrafficOf(HalvingDoublingSchedule(world, rank), n);
       if (traffic.messages == 1 && world > 2) {
         ++folded;
         EXPECT_EQ(traffic.bytes_sent, n * 4);
@@ -144,7 +144,7 @@ TEST(CollectiveSchedule, DoubleTreesKeepAllRanksBusyAlike) {
     while ((1 << log) < world) ++log;
     for (Rank rank = 0; rank < world; ++rank) {
       const CollectiveSchedule schedule = DoubleTreesSchedule(world, rank);
-      const PlanTraffic traffic = TrafficOf(schedule, kFloats);
+      const ScheduleTraffic traffic = TrafficOf(schedule, kFloats);
       EXPECT_LE(traffic.bytes_sent, 2 * kFloats * 4) << rank << " of " << world;
       EXPECT_LE(traffic.bytes_received, 2 * kFloats * 4) << rank << " of " << world;
       EXPECT_LE(traffic.additions, kFloats) << rank << " of " << world;
@@ -226,7 +226,7 @@ TEST(CollectiveSchedule, CostsFollowTheFormulas) {
     const int64_t bytes = 2 * (world - 1) * n / world * 4;
     for (Rank rank = 0; rank < world; ++rank) {
       for (const CollectiveScheduler scheduler : {OrderedSchedule, RingSchedule}) {
-        const PlanTraffic cost = TrafficOf(scheduler(world, rank, {}), n);
+        const ScheduleTraffic cost = TrafficOf(scheduler(world, rank, {}), n);
         EXPECT_EQ(cost.bytes_sent, bytes);
         EXPECT_EQ(cost.bytes_received, bytes);
         EXPECT_EQ(cost.messages, 2 * (world - 1));
@@ -234,7 +234,7 @@ TEST(CollectiveSchedule, CostsFollowTheFormulas) {
       }
       EXPECT_EQ(TrafficOf(OrderedSchedule(world, rank), n).rounds, 2);
       EXPECT_EQ(TrafficOf(RingSchedule(world, rank), n).rounds, 2 * (world - 1));
-      const PlanTraffic exchange = TrafficOf(ExchangeSchedule(world, rank), n);
+      const ScheduleTraffic exchange = TrafficOf(ExchangeSchedule(world, rank), n);
       EXPECT_EQ(exchange.rounds, 1);
       EXPECT_EQ(exchange.bytes_sent, (world - 1) * n * 4);
       EXPECT_EQ(exchange.additions, (world - 1) * n);
@@ -242,12 +242,12 @@ TEST(CollectiveSchedule, CostsFollowTheFormulas) {
   }
 }
 
-TEST(CollectiveSchedule, EmptyPiecesCostNothing) {
-  const PlanTraffic owner =
+TEST(CollectiveSchedule, EmptyBlocksCostNothing) {
+  const ScheduleTraffic owner =
       TrafficOf(OrderedSchedule(4, 0), 5);  // the whole vector is in rank 0's block
   EXPECT_EQ(owner.bytes_received, 3 * 5 * 4);
   EXPECT_EQ(owner.bytes_sent, 3 * 5 * 4);
-  const PlanTraffic other = TrafficOf(OrderedSchedule(4, 2), 5);
+  const ScheduleTraffic other = TrafficOf(OrderedSchedule(4, 2), 5);
   EXPECT_EQ(other.messages, 1);
   EXPECT_EQ(other.bytes_sent, 5 * 4);
   EXPECT_EQ(TrafficOf(OrderedSchedule(4, 2), 0).rounds, 0);

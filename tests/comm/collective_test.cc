@@ -60,7 +60,7 @@ TEST(Collective, TrafficIsWhatThePlanCosts) {
       std::vector<float> data(kFloats, 1.0f);
       for (int i = 0; i < 3; ++i) WaitFor(*collective, collective->Start(data));
       const CollectiveSchedule schedule = entry.rules(4).scheduler(4, transport.rank(), nodes);
-      const PlanTraffic cost = TrafficOf(schedule, kFloats);
+      const ScheduleTraffic cost = TrafficOf(schedule, kFloats);
       EXPECT_EQ(collective->traffic().bytes_inside,
                 3 * BytesInside(schedule, transport.rank(), nodes, kFloats));
       EXPECT_EQ(collective->traffic().bytes_sent, 3 * cost.bytes_sent);

@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-struct PlanTraffic {
+struct ScheduleTraffic {
   int rounds = 0;
   int64_t messages = 0;  // sent
   int64_t bytes_sent = 0;
@@ -18,8 +18,8 @@ struct PlanTraffic {
 };
 
 // Returns the traffic of a vector of n floats.
-inline PlanTraffic TrafficOf(const CollectiveSchedule& schedule, int64_t n) {
-  PlanTraffic traffic;
+inline ScheduleTraffic TrafficOf(const CollectiveSchedule& schedule, int64_t n) {
+  ScheduleTraffic traffic;
   std::map<int, int> fetched;  // by round
   for (const Move& move : schedule.moves) {
     const int64_t size = BlockOf(n, schedule.blocks, move.block, move.count).size();

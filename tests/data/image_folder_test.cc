@@ -174,7 +174,7 @@ TEST_F(ImageFolder, AnyNumberOfThreadsReadsTheSame) {
             one);
 }
 
-TEST(ImageInfo, AreTheSameWhenTheyAreReadAgain) {
+TEST(ImageInfo, IsTheSameWhenItIsReadAgain) {
   ImageSetSpec spec{Shape{3, 20, 30}, 2, {0.1f, 0.25f, 1e-7f}, {0.3f, 0.2f, 0.1f}};
   spec.class_names = {"Stra\u00dfe \"x\"", ""};
   spec.fit = Fit::kCrop;

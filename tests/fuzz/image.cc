@@ -10,10 +10,10 @@ namespace dtrain::fuzz {
 namespace {
 
 void Info(std::string_view text) {
-  const ImageSetSpec spec = ImageSetSpecFromText(std::string(text), "facts");
+  const ImageSetSpec spec = ImageSetSpecFromText(std::string(text), "info");
   const std::string written = ToText(spec);
   Require(ToText(ImageSetSpecFromText(written, "again")) == written,
-          "facts change when read again");
+          "the info changes when read again");
 }
 
 // The buffer has no spare room, so that a sanitizer detects a write past the last pixel.

@@ -109,7 +109,7 @@ TEST(CollectiveCost, GoesByTheNodesThatTheRanksAreOnAndThoseOfThePlan) {
   EXPECT_EQ(of({}), of({.node_of = near}));
 }
 
-TEST(CollectiveCost, TrafficIsThePlans) {
+TEST(CollectiveCost, TrafficIsThatOfTheSchedule) {
   const CollectiveCost cost = Cost("ordered", 4, {.node_of = {0, 0, 1, 1}});
   const Collective::Traffic large = cost.TrafficOf(1, 40'000);
   EXPECT_EQ(large.bytes_sent, 6 * 160'000 / 4);

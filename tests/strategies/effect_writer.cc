@@ -105,10 +105,9 @@ std::string GsspText(const Message& message) {
       return weights.held == kUnknown ? "weights"
                                       : fmt::format("weights: held for {} ns", weights.held);
     }
-    case Exchange::kKind: {
-      const auto exchange = Unpack<Exchange>(message);
-      return fmt::format("exchange: gradients {}, samples {}", exchange.gradients,
-                         exchange.samples);
+    case GroupSync::kKind: {
+      const auto sync = Unpack<GroupSync>(message);
+      return fmt::format("exchange: gradients {}, samples {}", sync.gradients, sync.samples);
     }
     case Stats::kKind: {
       const auto stats = Unpack<Stats>(message);

@@ -74,14 +74,14 @@ void GsspRules::Sent(ActorId from, ActorId to, const Message& message, const Par
       return SeesPush(from, placement_.ServerOf(to), Unpack<Push>(message), parts);
     case Weights::kKind:
       return SeesWeights(placement_.ServerOf(from), to, parts);
-    case Exchange::kKind: {
-      const auto exchange = Unpack<Exchange>(message);
-      return SeesExchange(placement_.ServerOf(from), parts, &exchange);
+    case GroupSync::kKind: {
+      const auto sync = Unpack<GroupSync>(message);
+      return SeesGroupSync(placement_.ServerOf(from), parts, &sync);
     }
     case Replica::kKind: {
       const int server = placement_.ServerOf(from);
       Expect(Unpack<Replica>(message).members == Members(server), "a replica of another group");
-      return SeesExchange(server, parts, nullptr);
+      return SeesGroupSync(server, parts, nullptr);
     }
     case Handover::kKind:
       workers_[Unpack<Handover>(message).worker].at = -1;
@@ -130,8 +130,8 @@ void GsspRules::SeesPush(ActorId from, int server, const Push& push, const Parts
          fmt::format("worker {} keeps a gradient back", from));
 }
 
-// `exchange` is null if the message carries the weights.
-void GsspRules::SeesExchange(int number, const Parts& parts, const Exchange* exchange) {
+// `sync` is null if the message carries the weights.
+void GsspRules::SeesGroupSync(int number, const Parts& parts, const GroupSync* sync) {
   Server& server = servers_[number];
   exchanges_ += server.exchanged ? 0 : 1;  // one group synchronisation sends to several servers
   server.exchanged = true;
@@ -139,12 +139,12 @@ void GsspRules::SeesExchange(int number, const Parts& parts, const Exchange* exc
       run_.options.exchange_every > 0 ? run_.options.exchange_every : Members(number);
   Expect(server.handles != Push::kKind || server.acc >= every,
          fmt::format("server {} exchanges after {} gradients", number, server.acc));
-  Expect(Gradients() == (exchange != nullptr), "an exchange of another kind");
-  if (exchange == nullptr) return CheckMass(number, parts);
-  Expect(exchange->gradients == server.acc && exchange->samples == server.acc_samples,
+  Expect(Gradients() == (sync != nullptr), "an exchange of another kind");
+  if (sync == nullptr) return CheckMass(number, parts);
+  Expect(sync->gradients == server.acc && sync->samples == server.acc_samples,
          fmt::format("server {} says {} gradients, {} samples instead of {}, {}", number,
-                     exchange->gradients, exchange->samples, server.acc, server.acc_samples));
-  Expect(run_.compresses || static_cast<int64_t>(parts.at(0).terms.size()) == exchange->gradients,
+                     sync->gradients, sync->samples, server.acc, server.acc_samples));
+  Expect(run_.compresses || static_cast<int64_t>(parts.at(0).terms.size()) == sync->gradients,
          "an exchange is miscounted");
 }
 
@@ -221,7 +221,7 @@ void GsspRules::ReachedServer(Server& server, int number, const Message& message
 
 // Returns the factor that a gradient must have at a server.
 double GsspRules::WeightOf(const Server& server, int number) const {
-  const bool own = server.handles != Exchange::kKind && server.handles != Flush::kKind;
+  const bool own = server.handles != GroupSync::kKind && server.handles != Flush::kKind;
   return 1.0 / static_cast<double>(Gradients() || !own ? placement_.workers : Members(number));
 }
 
@@ -241,7 +241,7 @@ void GsspRules::Applied(ActorId actor, int, const Content& sum, const Update& up
   }
   Expect(!run_.options.scale_gradient || update.lr_factor == 1, "the rate is scaled");
   server.samples += update.samples;
-  if (server.handles == Exchange::kKind) return;
+  if (server.handles == GroupSync::kKind) return;
   if (server.handles == Flush::kKind) return Expect(update.samples == 0, "a flush has samples");
   const int64_t fresh = std::exchange(server.fresh, 0);
   const int64_t samples = Gradients() ? fresh : fresh * placement_.workers / Members(number);

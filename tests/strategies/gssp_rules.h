@@ -85,7 +85,7 @@ class GsspRules : public world::Rules {
   void JoinEarly(int server);
   void SeesWeights(int number, int to, const world::Parts& parts);
   void SeesPush(ActorId from, int server, const Push& push, const world::Parts& parts);
-  void SeesExchange(int server, const world::Parts& parts, const Exchange* exchange);
+  void SeesGroupSync(int server, const world::Parts& parts, const GroupSync* sync);
   void SeesFlush(ActorId from, const world::Parts& parts);
   void ReachedServer(Server& server, int number, const Message& message, ActorId from);
   double WeightOf(const Server& server, int number) const;

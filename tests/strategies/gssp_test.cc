@@ -87,7 +87,7 @@ TEST(GsspHistories, GoOnAsBeforeFromSavedState) { Checks::GoOnAsBeforeFromSavedS
 TEST(GsspPlantedBug, ALostExchangeIsFound) {
   const std::string verdict = Checks::FirstFailure([](World& world) {
     world.loses = [lost = 0](ActorId, ActorId, const Message& message) mutable {
-      return message.kind == Exchange::kKind && ++lost == 2;
+      return message.kind == GroupSync::kKind && ++lost == 2;
     };
   });
   EXPECT_NE(verdict.find("has applied"), std::string::npos) << verdict;

@@ -56,8 +56,8 @@ void GroupServer::OnMessage(ActorId from, const Message& message, Effects& effec
   switch (message.kind) {
     case Push::kKind:
       return OnPush(from, Unpack<Push>(message), effects);
-    case Exchange::kKind:
-      return OnExchange(Unpack<Exchange>(message), effects);
+    case GroupSync::kKind:
+      return OnGroupSync(Unpack<GroupSync>(message), effects);
     case Replica::kKind:
       return OnReplica(Unpack<Replica>(message), effects);
     case Flush::kKind:
@@ -87,7 +87,7 @@ void GroupServer::OnPush(int worker, const Push& push, Effects& effects) {
     return;
   }
   Step(kArrived, 1, push.samples, effects);
-  SendExchangeIfDue(effects);
+  SendGroupSyncIfDue(effects);
   SendWeights(admission_.Finish(worker, /*wants_next=*/true), effects);
 }
 
@@ -132,30 +132,30 @@ void GroupServer::EndRound(Effects& effects) {
   if (in.empty()) return;
   Step(Held(in.front()), static_cast<int64_t>(in.size()), samples, effects);
   effects.Clear(Held(in.front()));
-  SendExchangeIfDue(effects);
+  SendGroupSyncIfDue(effects);
   for (const int worker : in) SendWeights(admission_.Finish(worker, true), effects);
 }
 
-void GroupServer::SendExchangeIfDue(Effects& effects) {
+void GroupServer::SendGroupSyncIfDue(Effects& effects) {
   const int64_t every = options_.exchange_every > 0 ? options_.exchange_every : Members();
-  if (acc_gradients_ >= every) SendExchange(effects);
+  if (acc_gradients_ >= every) SendGroupSync(effects);
 }
 
-void GroupServer::SendExchange(Effects& effects) {
+void GroupServer::SendGroupSync(Effects& effects) {
   if (acc_gradients_ == 0) return;
   ++exchanges_;
-  const Exchange exchange{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
-  const Message envelope = Averages() ? Pack(Replica{Members()}) : Pack(exchange);
+  const GroupSync sync{std::exchange(acc_gradients_, 0), std::exchange(acc_samples_, 0)};
+  const Message message = Averages() ? Pack(Replica{Members()}) : Pack(sync);
   for (const int64_t other : std::set(server_of_.begin(), server_of_.end())) {
     if (other == server_) continue;
-    effects.Send(placement_.ServerId(static_cast<int>(other)), envelope,
+    effects.Send(placement_.ServerId(static_cast<int>(other)), message,
                  {Averages() ? kMaster : kAcc});
   }
   if (!Averages()) effects.Clear(kAcc);
 }
 
-void GroupServer::OnExchange(const Exchange& exchange, Effects& effects) {
-  effects.Apply(UpdateOf(kArrived, exchange.gradients, workers(), exchange.samples));
+void GroupServer::OnGroupSync(const GroupSync& sync, Effects& effects) {
+  effects.Apply(UpdateOf(kArrived, sync.gradients, workers(), sync.samples));
   ++version_;
 }
 
@@ -188,7 +188,7 @@ void GroupServer::SendWeights(const std::vector<int>& admitted, Effects& effects
 void GroupServer::OnQuiescent(const QuiescentState& quiescent, Effects& effects) {
   if (!quiescent.last) return;
   EndRound(effects);
-  SendExchange(effects);
+  SendGroupSync(effects);
 }
 
 void GroupServer::OnProbe(ActorId from, Effects& effects) {
@@ -211,7 +211,7 @@ void GroupServer::OnRegroup(const Regroup& regroup, Effects& effects) {
   EndRound(effects);
   const bool emptied = std::find(regroup.server_of.begin(), regroup.server_of.end(), server_) ==
                        regroup.server_of.end();
-  if (emptied) SendExchange(effects);
+  if (emptied) SendGroupSync(effects);
   regroup_ = regroup.number;
   server_of_ = regroup.server_of;
   if (!HasOthers() && acc_gradients_ > 0) {  // this is the only group left: no one needs acc

@@ -4,7 +4,7 @@
 //   on Push(w):      weights <- solver step with w's gradient;  acc += it
 //                    after K gradients: send acc to every other group's server;  acc = 0
 //                    then as SspServer, among the workers of the group            (ps::Admission)
-//   on Exchange(h):  weights <- solver step with the sum of h's gradients
+//   on GroupSync(h):  weights <- solver step with the sum of h's gradients
 //
 // So each gradient enters each server's weights once, with 1/W of the learning rate, W being the
 // number of workers of all groups.  With plain SGD at a constant rate the servers are equal, up to
@@ -69,10 +69,10 @@ class GroupServer : public Actor {
   void OnPush(int worker, const Push& push, Effects& effects);
   Update UpdateOf(VectorId sum, int64_t count, int64_t all, int64_t samples) const;
   void Step(VectorId gradients, int64_t count, int64_t samples, Effects& effects);
-  void OnExchange(const Exchange& exchange, Effects& effects);
+  void OnGroupSync(const GroupSync& sync, Effects& effects);
   void OnReplica(const Replica& replica, Effects& effects);
-  void SendExchangeIfDue(Effects& effects);
-  void SendExchange(Effects& effects);
+  void SendGroupSyncIfDue(Effects& effects);
+  void SendGroupSync(Effects& effects);
   void OnFlush(Effects& effects);
   void EndRound(Effects& effects);
   void SendWeights(const std::vector<int>& workers, Effects& effects);

@@ -26,9 +26,8 @@ struct Weights {
   DTRAIN_FIELDS(held)
 };
 
-// A server sends it to another server, with the sum of its group's gradients since the last
-// Exchange.
-struct Exchange {
+// A server sends it to another server, with the sum of its group's gradients since the last one.
+struct GroupSync {
   static constexpr int kKind = 3;
   int64_t gradients = 0;
   int64_t samples = 0;
