@@ -28,22 +28,38 @@ class OwnCsv : public TableSource {
             .NumbersToo()
             .Help("column of the label, by its name or by its number from 1 on; \"\": the last "
                   "one"));
+    format_.ignore = static_cast<std::vector<std::string>>(
+        reader.Strings("ignore", {})
+            .NumbersToo()
+            .Help("columns that are not read, by name or by number from 1 on"));
     const std::string header = reader.String("header", "auto")
                                    .OneOf({"auto", "yes", "no"})
                                    .Help(
                                        "whether the first line has the names of the columns; auto: "
-                                       "yes if it has no number, or has the label's name");
+                                       "yes if it has no number, has the label's name, or is 0, 1, "
+                                       "2, ...");
     format_.header = header == "yes"  ? CsvFormat::Header::kYes
                      : header == "no" ? CsvFormat::Header::kNo
                                       : CsvFormat::Header::kAuto;
     const std::string separator =
         reader.String("separator", "auto")
-            .OneOf({"auto", "comma", "semicolon", "tab"})
-            .Help("separator of the fields; auto: the one that is most frequent in the first line");
+            .OneOf({"auto", "comma", "semicolon", "tab", "space", "|"})
+            .Help(
+                "separator of the fields; space: any number of blanks; auto: the one that is most "
+                "frequent in the first line");
     format_.separator = separator == "comma"       ? ','
                         : separator == "semicolon" ? ';'
                         : separator == "tab"       ? '\t'
+                        : separator == "space"     ? ' '
+                        : separator == "|"         ? '|'
                                                    : '\0';
+    const std::string decimal =
+        reader.String("decimal", ".").OneOf({".", ","}).Help("decimal point of the numbers");
+    format_.decimal_comma = decimal == ",";
+    if (format_.decimal_comma && format_.separator == ',') {
+      reader.AddError("decimal", "the comma cannot be both the separator and the decimal point",
+                      "choose another separator", {"separator"});
+    }
     format_.keep = keep();
     test_format_ = format_;
     Files files;
@@ -62,6 +78,9 @@ class OwnCsv : public TableSource {
         test_format_.columns = table.table.columns;
         test_format_.label = table.table.label_column;
       }
+      // The test file may have the index, too.
+      test_format_.ignore.insert(test_format_.ignore.end(), table.indices.begin(),
+                                 table.indices.end());
       return std::move(table.table);
     }
     CsvTable table = ReadCsv(test_, test_format_, words_);

@@ -25,6 +25,11 @@ class OwnHdf5 : public TableSource {
         reader.String("data_set", "data").Help("HDF5 data set with the samples, [samples, ...]"));
     names_.label = static_cast<std::string>(
         reader.String("label_set", "label").Help("HDF5 data set with their labels"));
+    layout_ =
+        LayoutOf(reader.String("layout", "auto")
+                     .OneOf({"auto", "chw", "hwc"})
+                     .Help("position of the channels in [N, ., ., .]; auto: the first or last "
+                           "axis, whichever has 1, 3 or 4, else chw"));
     Files files;
     for (const std::string& path : train_) files.train.emplace_back("train", path);
     for (const std::string& path : test_) files.test.emplace_back("test", path);
@@ -33,11 +38,12 @@ class OwnHdf5 : public TableSource {
 
   Table Open(Split split, const std::vector<std::string>& words) override {
     return OpenHdf5(Hdf5FilesOf(split == Split::kTrain ? train_ : test_), names_,
-                    {.keep = keep(), .measure = measures()});
+                    {.keep = keep(), .measure = measures(), .layout = layout_});
   }
 
   std::vector<std::string> train_, test_;
   Hdf5Names names_;
+  ImageLayout layout_ = ImageLayout::kAuto;
 };
 
 DTRAIN_DATASET("hdf5", OwnHdf5, "your own samples in HDF5 files (Caffe's HDF5Data)");

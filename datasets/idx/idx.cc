@@ -72,8 +72,10 @@ class OwnIdx : public DatasetSource {
     LabelledImages test;
     if (test_.size > 0) test = ReadLabelledIdx(test_.images, test_.labels, spec);
     pixels_.Fill(train, spec);
-    return std::make_unique<ImageSet>(spec, std::move(train), std::move(test), pixels_.augment(),
-                                      seed);
+    auto set = std::make_unique<ImageSet>(spec, std::move(train), std::move(test),
+                                          pixels_.augment(), seed);
+    set->Note({.files = train_.images});
+    return set;
   }
 
  private:

@@ -55,15 +55,43 @@ class ImageFolder : public DatasetSource {
     const int threads = DecodingThreads(threads_);
     ImageSetSpec spec = spec_;
     spec.from_image_files = true;
-    LabelledImages train = ReadImages(*train_, spec, threads);
+    const ReadOptions options{.threads = threads, .skip_broken = skip_broken_};
+    std::vector<std::string> broken;
+    LabelledImages train = ReadImages(*train_, spec, options, broken);
     LabelledImages test;
-    if (test_) test = ReadImages(*test_, spec, threads);
+    if (test_) test = ReadImages(*test_, spec, options, broken);
     pixels_.Fill(train, spec);
-    return std::make_unique<ImageSet>(spec, std::move(train), std::move(test), pixels_.augment(),
-                                      seed);
+    auto set = std::make_unique<ImageSet>(spec, std::move(train), std::move(test),
+                                          pixels_.augment(), seed);
+    set->Note(NotesOf(broken));
+    return set;
   }
 
  private:
+  DataNotes NotesOf(const std::vector<std::string>& broken) const {
+    DataNotes notes{.files = train_->folder.string()};
+    int64_t passed_over = 0, links = 0;
+    for (const std::optional<ImageList>* list : {&train_, &test_}) {
+      if (!*list) continue;
+      passed_over += (*list)->passed_over;
+      links += (*list)->links_left_out;
+    }
+    if (passed_over > 0) {
+      notes.left_out.push_back(
+          fmt::format("{} whose names are not .jpg, .jpeg or .png", Counted(passed_over, "file")));
+    }
+    if (links > 0) {
+      notes.left_out.push_back(fmt::format(
+          "{} to folders{}", Counted(links, "symbolic link"),
+          follow_links_ ? " that contain them" : " (data.follow_links: true takes what is there)"));
+    }
+    if (!broken.empty()) {
+      notes.left_out.push_back(fmt::format("{} that cannot be decoded: {}",
+                                           Counted(std::ssize(broken), "image"), Join(broken)));
+    }
+    return notes;
+  }
+
   struct Keys {
     std::string train, test;
     int64_t channels = 3;
@@ -105,6 +133,13 @@ class ImageFolder : public DatasetSource {
                           .OneOf({"exif", "ignore"})
                           .Help("exif: turn images upright if their EXIF orientation marks them as "
                                 "rotated or mirrored; ignore: use them as stored"));
+    follow_links_ =
+        reader.Bool("follow_links", true).Help("take the images behind symbolic links to folders");
+    skip_broken_ = reader.Int("skip_broken", 0)
+                       .Min(0)
+                       .Help(
+                           "leave out up to N images that cannot be decoded, and name them; more "
+                           "are an error");
     pixels_.Configure(reader);
     threads_ = reader.Int("threads", 0)
                    .Min(0)
@@ -117,12 +152,8 @@ class ImageFolder : public DatasetSource {
   void Look(config::Reader& reader, const std::string& train, const std::string& test) {
     const auto list = [&](const char* key, const std::string& folder) -> std::optional<ImageList> {
       try {
-        ImageList images = ListImages(folder);
+        ImageList images = ListImages(folder, follow_links_);
         if (train_) images = WithClassesOf(*train_, std::move(images));
-        if (images.passed_over > 0) {
-          log::Info("{}: {} passed over, not .jpg, .jpeg or .png", folder,
-                    Counted(images.passed_over, "file"));
-        }
         return images;
       } catch (const DataError& error) {
         reader.AddError(key, error.what(), error.hint());
@@ -138,6 +169,8 @@ class ImageFolder : public DatasetSource {
   std::optional<ImageList> train_, test_;
   double test_share_ = 0;
   int64_t threads_ = 0;
+  int64_t skip_broken_ = 0;
+  bool follow_links_ = true;
 };
 
 DTRAIN_DATASET("image_folder", ImageFolder,

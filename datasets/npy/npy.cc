@@ -6,20 +6,17 @@
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/data/tables/layout.h"
 #include "framework/data/tables/table_source.h"
 
 namespace dtrain {
 namespace {
 namespace fs = std::filesystem;
 
-bool IsChannels(int64_t extent) { return extent == 1 || extent == 3 || extent == 4; }
-
-// Returns true if the last axis of [N, a, b, c] is the channels.  Throws DataError if `layout` is auto and the shape
-// does not tell.
-bool ChannelsLast(const fs::path& path, const Shape& shape, const std::string& layout) {
-  if (shape.rank() != 4 || layout != "auto") return shape.rank() == 4 && layout == "hwc";
-  const bool first = IsChannels(shape[1]), last = IsChannels(shape[3]);
-  if (first != last) return last;
+// Returns true if the last axis of the samples is the channels.  Throws DataError if the shape does not tell.
+bool AreChannelsLast(const fs::path& path, const Shape& shape, ImageLayout layout) {
+  if (shape.rank() != 4) return false;
+  if (const auto last = ChannelsLast(shape.DropBatch(), layout)) return *last;
   throw DataError(fmt::format("{}: shape {} does not tell which axis is the channels",
                               path.string(), shape.ToString()),
                   "set data.layout to chw or hwc");
@@ -47,11 +44,10 @@ class OwnNpy : public TableSource {
         reader.String("test", "")
             .Help(".npy file of the test samples; \"\": test_share of the training samples");
     test_.labels = reader.String("test_labels", "").Help(".npy file of their labels");
-    layout_ =
-        static_cast<std::string>(reader.String("layout", "auto")
-                                     .OneOf({"auto", "chw", "hwc"})
-                                     .Help("position of the channels in [N, ., ., .]; auto: the "
-                                           "first or last axis, whichever has 1, 3 or 4"));
+    layout_ = LayoutOf(reader.String("layout", "auto")
+                           .OneOf({"auto", "chw", "hwc"})
+                           .Help("position of the channels in [N, ., ., .]; auto: the "
+                                 "first or last axis, whichever has 1, 3 or 4"));
     Files files;
     if (test_.samples.empty() != test_.labels.empty()) {
       reader.AddError(test_.samples.empty() ? "test_labels" : "test",
@@ -83,10 +79,14 @@ class OwnNpy : public TableSource {
     table.name = paths.samples;
     table.samples = shape[0];
     table.bytes = header.bytes();
-    const bool last = ChannelsLast(paths.samples, shape, layout_);
+    const bool last = AreChannelsLast(paths.samples, shape, layout_);
     table.sample_shape = shape.rank() == 1 ? Shape{1}
                          : last            ? Shape{shape[3], shape[1], shape[2]}
                                            : shape.DropBatch();
+    if (shape.rank() == 4) {
+      table.notes.read_as = fmt::format("layout {}{}", last ? "hwc" : "chw",
+                                        layout_ == ImageLayout::kAuto ? " (guessed)" : "");
+    }
     table.labels = ReadLabels(paths, shape[0]);
     table.where = [name = paths.labels](int64_t sample) {
       return fmt::format("{}: sample {}", name, sample);
@@ -107,12 +107,12 @@ class OwnNpy : public TableSource {
     TableLabels labels;
     labels.whole_type = array.kind != 'f';
     if (shape.CountFrom(1) > 1) labels.shape = shape.DropBatch();
-    labels.numbers = array.values.TakeNumbers();
+    labels.numbers = InDouble(array.values.TakeNumbers());
     return labels;
   }
 
   Paths train_, test_;
-  std::string layout_ = "auto";
+  ImageLayout layout_ = ImageLayout::kAuto;
 };
 
 DTRAIN_DATASET("npy", OwnNpy, "your own images or vectors and labels in .npy files (NumPy)");

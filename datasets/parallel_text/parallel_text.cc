@@ -77,7 +77,12 @@ class OwnText : public DatasetSource {
   bool is_own() const override { return true; }
 
   std::unique_ptr<Dataset> Load(const fs::path& folder, uint64_t seed) const override {
-    return std::make_unique<SentencePairs>(*set_);
+    auto set = std::make_unique<SentencePairs>(*set_);
+    set->Note({.files = fmt::format("{}, {}", sides_[0].source, sides_[0].target),
+               .read_as = fmt::format("{}, vocabularies of {} and {} words",
+                                      tokenised_ ? "words" : "sentences, tokenised here",
+                                      set->info().source.size(), set->info().target.size())});
+    return set;
   }
 
  private:

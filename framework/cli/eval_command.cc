@@ -72,6 +72,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     dataset = LoadData(config);
     split = SplitOf(options, *dataset);
     graph = std::make_unique<Graph>(ReadModel(config, dataset->fields()));
+    DecideTargets(*graph, *dataset);
     checkpoint = LoadWeights(weights, ModelLayoutOf(*graph, *dataset));
     const bool tell = transport.rank() == 0;
     const std::string normalised = NormaliseAsTrained(checkpoint.info, weights.string(), *dataset);
@@ -80,7 +81,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   });
   if (transport.rank() == 0) {
     TellDevice(config);
-    TellData(config);
+    TellData(config, *dataset);
     busy.reset();
     busy.emplace("evaluating");
   }

@@ -22,6 +22,7 @@
 #include "framework/core/text.h"
 #include "framework/data/images/idx.h"
 #include "framework/data/images/image_file.h"
+#include "framework/data/images/image_folder.h"
 #include "framework/data/tables/csv.h"
 #include "framework/data/tables/npy.h"
 #include "framework/device/cpu/threads.h"
@@ -61,7 +62,7 @@ class Printer {
   }
 
   // Predicts and prints all samples of a file, for a model of numbers.
-  void Numbers(const std::string& file, std::vector<float> numbers) {
+  void PredictNumbers(const std::string& file, Numbers numbers) {
     const auto answers = predictor_.Predict(std::move(numbers));
     for (size_t i = 0; i < answers.size(); ++i) {
       const std::string name = fmt::format("{}[{}]", file, i);
@@ -203,7 +204,7 @@ void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer
   if (IsImage(path)) RefuseKind(path, "an image", spec);
   if (IsIdxName(path)) RefuseKind(path, "an IDX file of images", spec);
   if (!IsNpyName(path)) {
-    CsvNumbers csv = ReadCsvNumbers(path, shape.count(), spec.columns);
+    CsvNumbers csv = ReadCsvNumbers(path, shape.count(), spec.columns, spec.decimal_comma);
     for (std::string& name : csv.ignored) {
       name = fmt::format("'{}'{}", name, name == spec.label_column ? " (the label)" : "");
     }
@@ -211,24 +212,17 @@ void AddNumbers(const fs::path& path, const ImageSetSpec& spec, Printer& printer
       log::Info("{}: ignored columns, which the model does not take: {}", path.string(),
                 Join(csv.ignored));
     }
-    return printer.Numbers(path.string(), std::move(csv.numbers));
+    return printer.PredictNumbers(path.string(), std::move(csv.numbers));
   }
   NpyArray array = ReadNpy(path);
   FitSamples(path, shape, array);
-  printer.Numbers(path.string(), array.values.TakeNumbers());
+  printer.PredictNumbers(path.string(), array.values.TakeNumbers());
 }
 
-// Returns the images in a folder and its subfolders, sorted.
-std::vector<fs::path> ImagesBelow(const fs::path& folder) {
-  std::vector<fs::path> images;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->is_regular_file(error) && IsImageName(it->path())) images.push_back(it->path());
-  }
-  if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
+std::vector<fs::path> ImagesOf(const fs::path& folder) {
+  ImageList passed_over;
+  std::vector<fs::path> images = ImagesBelow(folder, /*follow_links=*/true, passed_over);
   if (images.empty()) throw DataError(folder.string() + " has no image (.jpg, .jpeg, .png)");
-  std::ranges::sort(images);
   return images;
 }
 
@@ -252,7 +246,7 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
       if (predictor.images().numbers) {
         AddNumbers(file, predictor.images(), printer);
       } else if (fs::is_directory(file, ignored)) {
-        for (const fs::path& path : ImagesBelow(file)) {
+        for (const fs::path& path : ImagesOf(file)) {
           add([&] { turned += AddImage(path, predictor.images(), printer); });
         }
       } else if (IsNpyName(file)) {

@@ -39,7 +39,7 @@ class Field {
   Field& Below(double bound);                    // value < bound
   Field& OneOf(std::vector<std::string> names);  // strings: one of these
   Field& Auto();                                 // integers: the word auto means 0
-  Field& NumbersToo();                           // strings: accepts an unquoted number as its text
+  Field& NumbersToo();  // strings and lists of them: an unquoted number is its text
   Field& Help(const std::string& text);
   Field& Required();  // absence is an error
 

@@ -23,6 +23,13 @@ bool IsNumber(const Tree& tree) {
   return type == ScalarType::kInt || type == ScalarType::kFloat;
 }
 
+// Returns the list, or the only entry of one, with its numbers as texts.
+Tree WithTexts(Tree list) {
+  if (IsNumber(list)) list.quoted = true;
+  for (Tree& item : list.items) item.quoted |= IsNumber(item);
+  return list;
+}
+
 // Returns the key of a section that an unknown key probably stands for; "" if there is none.
 std::string Meant(const std::string& unknown, const std::vector<std::string>& keys) {
   const std::string other = KeyOfOtherTools(unknown, keys);
@@ -68,7 +75,8 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
     replaced = has_error = required;
     return value;
   }
-  if (may_be_number && IsNumber(*given)) {
+  const bool list = std::holds_alternative<std::vector<std::string>>(default_value);
+  if (may_be_number && !list && IsNumber(*given)) {
     value = given->text;
     return value;
   }
@@ -76,7 +84,8 @@ const Value& Declaration::Evaluate(Diagnostics& diagnostics) {
     value = int64_t{0};
     return value;
   }
-  std::optional<Value> read = Convert(*given, default_value, path, diagnostics);
+  std::optional<Value> read =
+      Convert(may_be_number && list ? WithTexts(*given) : *given, default_value, path, diagnostics);
   replaced = has_error = !read || !CheckLimits(*read, *given, limits, path, diagnostics);
   if (!has_error) value = *std::move(read);
   return value;

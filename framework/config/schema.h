@@ -38,7 +38,7 @@ struct Declaration {
   Limits limits;
   bool required = false;
   bool may_be_auto = false;    // an integer: the word auto means 0
-  bool may_be_number = false;  // a string: accepts an unquoted number as its text
+  bool may_be_number = false;  // a string or a list of them: an unquoted number is its text
   // The given value is wrong, or a required one missing: the default is in force.
   bool replaced = false;
   // `replaced`, or a reader reported an error of the value.

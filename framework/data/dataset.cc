@@ -19,6 +19,10 @@ class LimitedDataset : public WrappedDataset {
       : WrappedDataset(std::move(whole)), limit_(limit) {}
 
   int64_t size(Split split) const override { return std::min(limit_, whole().size(split)); }
+  std::span<const uint16_t> ClassOf(Split split) const override {
+    const auto classes = whole().ClassOf(split);
+    return classes.empty() ? classes : classes.first(static_cast<size_t>(size(split)));
+  }
   std::vector<SampleLength> Lengths(Split split) const override {
     std::vector<SampleLength> lengths = whole().Lengths(split);
     if (!lengths.empty()) lengths.resize(static_cast<size_t>(size(split)));
@@ -64,6 +68,11 @@ fs::path FromEnvironment(const char* variable) {
 }
 
 }  // namespace
+
+void WrappedDataset::KeepTargets() {
+  DT_CHECK(own_ != nullptr) << "a set that others read";
+  own_->KeepTargets();
+}
 
 void WrappedDataset::Normalise(const ImageSetSpec& like) {
   DT_CHECK(own_ != nullptr) << "a set that others read";

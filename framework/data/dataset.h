@@ -37,6 +37,9 @@ struct Batch {
   int64_t global_samples = 0;  // samples of the global batch
   int64_t terms = 0;           // terms of these samples' loss
   int64_t global_terms = 0;    // terms of the global batch's loss
+  // The squared deviation by which a target that is a number was divided: it turns the mean squared error of the batch
+  // back into that of the labels.  1 for all others.
+  double loss_unit = 1;
   uint64_t step = 0;
   uint64_t epoch = 0;
   std::vector<Tensor> fields;  // shape[0] == samples
@@ -70,6 +73,15 @@ class ResidentSamples {
 class SentencePairs;
 struct ImageSetSpec;
 
+// Says how the files of a user's own data set were understood.
+struct DataNotes {
+  std::string files;  // "houses.csv": what the config names as training data
+  std::string
+      read_as;  // "a header (guessed), fields separated by ','"; "" if there is nothing to say
+  std::vector<std::string> left_out;  // "column 'id'", "3 files that are no images"
+  std::vector<std::string> warnings;  // each with what to do; without a full stop
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -78,6 +90,11 @@ class Dataset {
   virtual int64_t classes() const = 0;
   // A validation split is evaluated during training, so that the test split is used only at the end.
   virtual bool has_validation() const { return false; }
+
+  // Returns how the set's files were understood; null for a published set.
+  virtual const DataNotes* notes() const { return nullptr; }
+  // Returns the class of each sample of a split, in sample order; empty if samples have none.  Valid while the set is.
+  virtual std::span<const uint16_t> ClassOf(Split split) const { return {}; }
 
   // Returns the terms of one sample's loss (Batch).
   virtual int64_t Terms(Split split, int64_t index) const { return 1; }
@@ -112,6 +129,9 @@ class Dataset {
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
   // Returns the properties shared by all images of an image set (image_set.h); null for others.
   virtual const ImageSetSpec* image_info() const { return nullptr; }
+  // Gives targets that are numbers as they are in the files, not divided by their deviation: for a loss that takes them
+  // for probabilities.  REQUIRES: nothing has been read from this set yet.
+  virtual void KeepTargets() {}
   // Takes mean and deviation from `like`, whose samples have the same shape, in a set with image_info.  REQUIRES:
   // nothing has been read from this set yet.
   virtual void Normalise(const ImageSetSpec& like) {}
@@ -130,6 +150,8 @@ class WrappedDataset : public Dataset {
   std::vector<FieldSpec> fields() const override { return whole_->fields(); }
   int64_t classes() const override { return whole_->classes(); }
   bool has_validation() const override { return whole_->has_validation(); }
+  const DataNotes* notes() const override { return whole_->notes(); }
+  std::span<const uint16_t> ClassOf(Split split) const override { return whole_->ClassOf(split); }
   int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }
   std::vector<SampleLength> Lengths(Split split) const override { return whole_->Lengths(split); }
   void SampleShapes(Split split, std::span<const int64_t> indices,
@@ -147,6 +169,7 @@ class WrappedDataset : public Dataset {
   DataHashes Hashes() const override { return whole_->Hashes(); }
   const SentencePairs* sentence_pairs() const override { return whole_->sentence_pairs(); }
   const ImageSetSpec* image_info() const override { return whole_->image_info(); }
+  void KeepTargets() override;
   void Normalise(const ImageSetSpec& like) override;
 
  private:
@@ -219,8 +242,9 @@ std::shared_ptr<const DatasetSource> LimitSource(std::shared_ptr<const DatasetSo
                                                  int64_t limit);
 
 // Returns `source` with its training samples divided (held_out.cc): the share `validation` of them becomes the
-// validation split, and its test_share(), if there is one, the test split.  The choice depends only on the number of
-// samples, not on a run's seed.  A share above 0 has at least one sample.
+// validation split, and its test_share(), if there is one, the test split.  Each class gives the same share of its
+// samples, to a sample.  The choice depends only on the samples' number and classes, not on a run's seed.  A share above
+// 0 has at least one sample.
 std::shared_ptr<const DatasetSource> HoldOut(std::shared_ptr<const DatasetSource> source,
                                              double validation);
 

@@ -1,9 +1,17 @@
 // Implements HoldOut: training samples become the validation split, or the test split of a set without one.
+//
+// Each class gives its share.  Sample i of a class of n, in an order drawn at random, stands at (i + 1/2) / n of a line
+// from 0 to 1, and the splits are parts of the line: test, validation, training.  So the sizes of the splits do not
+// depend on the classes, each class gives its share rounded to a sample, and even a class of one sample stays in the
+// training split while less than half of all samples is held out.  Samples without classes count as one class.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <cstdint>
+#include <map>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,6 +43,37 @@ Sizes SizesOf(int64_t samples, const Shares& shares) {
   return {samples - validation - test, validation, test};
 }
 
+// Returns the training samples in the order in which splits take them.
+std::vector<int64_t> Drawn(const Dataset& whole) {
+  const auto samples = static_cast<size_t>(whole.size(Split::kTrain));
+  const std::span<const uint16_t> classes = whole.ClassOf(Split::kTrain);
+  const Random random(0, Purpose::kHeldOut);
+  struct Place {
+    double at;      // on the line from 0 to 1
+    uint32_t bits;  // decides between equal places; then the sample does
+    int64_t sample;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::map<uint16_t, std::vector<Place>> by_class;
+  for (size_t i = 0; i < samples; ++i) {
+    by_class[classes.empty() ? 0 : classes[i]].push_back(
+        {0, random.Bits(i), static_cast<int64_t>(i)});
+  }
+  std::vector<Place> line;
+  for (auto& [number, places] : by_class) {
+    std::ranges::sort(places);
+    for (size_t i = 0; i < places.size(); ++i) {
+      places[i].at = (static_cast<double>(i) + 0.5) / static_cast<double>(places.size());
+    }
+    line.insert(line.end(), places.begin(), places.end());
+  }
+  std::ranges::sort(line);
+  std::vector<int64_t> drawn;
+  drawn.reserve(samples);
+  for (const Place& place : line) drawn.push_back(place.sample);
+  return drawn;
+}
+
 class HeldOut : public WrappedDataset {
  public:
   HeldOut(std::unique_ptr<Dataset> whole, const Shares& shares)
@@ -42,15 +81,16 @@ class HeldOut : public WrappedDataset {
     const int64_t samples = this->whole().size(Split::kTrain);
     DT_CHECK(samples < int64_t{1} << 32) << samples;
     const Sizes sizes = SizesOf(samples, shares);
-    // Draws a number for each sample; those with the smallest are held out, equal ones in sample order.
-    std::vector<std::pair<uint32_t, int64_t>> drawn(static_cast<size_t>(samples));
-    const Random random(0, Purpose::kHeldOut);
-    for (int64_t i = 0; i < samples; ++i) drawn[i] = {random.Bits(static_cast<uint64_t>(i)), i};
-    std::ranges::sort(drawn);
+    const std::vector<int64_t> drawn = Drawn(this->whole());
+    const std::span<const uint16_t> classes = this->whole().ClassOf(Split::kTrain);
     const auto take = [&](Split split, int64_t begin, int64_t count) {
       std::vector<int64_t>& indices = indices_[static_cast<size_t>(split)];
-      for (int64_t i = begin; i < begin + count; ++i) indices.push_back(drawn[i].second);
+      indices.assign(drawn.begin() + begin, drawn.begin() + begin + count);
       std::ranges::sort(indices);
+      if (classes.empty()) return;
+      for (const int64_t index : indices) {
+        classes_[static_cast<size_t>(split)].push_back(classes[static_cast<size_t>(index)]);
+      }
     };
     take(Split::kTest, 0, sizes.test);
     take(Split::kValidation, sizes.test, sizes.validation);
@@ -62,6 +102,10 @@ class HeldOut : public WrappedDataset {
   }
   bool has_validation() const override {
     return shares_.validation > 0 || whole().has_validation();
+  }
+  std::span<const uint16_t> ClassOf(Split split) const override {
+    if (!IsPart(split)) return whole().ClassOf(split);
+    return classes_[static_cast<size_t>(split)];
   }
   int64_t Terms(Split split, int64_t index) const override {
     return whole().Terms(SourceOf(split), IsPart(split) ? IndicesOf(split)[index] : index);
@@ -85,9 +129,12 @@ class HeldOut : public WrappedDataset {
     auto samples = whole().KeepOn(device);
     return samples == nullptr ? nullptr : std::make_unique<Resident>(*this, std::move(samples));
   }
-  // Every part depends on the training samples and the shares only.
+  // Every part depends on the training samples, their classes and the shares only.
   DataHashes Hashes() const override {
-    const std::string text = fmt::format(" held out {} {}", shares_.validation, shares_.test);
+    // The words differ from those of versions that drew from all classes at once: a resumed run must notice.
+    const std::string text =
+        fmt::format(" held out{} {} {}", whole().ClassOf(Split::kTrain).empty() ? "" : " by class",
+                    shares_.validation, shares_.test);
     DataHashes hashes = whole().Hashes();
     const std::string parts = DerivedHash(hashes[Split::kTrain], text);
     hashes.all = DerivedHash(hashes.all, text);
@@ -133,7 +180,8 @@ class HeldOut : public WrappedDataset {
   }
 
   const Shares shares_;
-  std::array<std::vector<int64_t>, 3> indices_;  // in the order of Split
+  std::array<std::vector<int64_t>, 3> indices_;   // in the order of Split
+  std::array<std::vector<uint16_t>, 3> classes_;  // of these samples; empty without classes
 };
 
 class HeldOutSource : public DatasetSource {

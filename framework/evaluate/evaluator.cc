@@ -52,7 +52,8 @@ std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split 
     input.on_device = batch->on_device;
     const EvaluateResult result = net.Evaluate(model.weights, model.state, input);
     const int64_t block = rank + static_cast<int64_t>(results.size()) * ranks;
-    results.push_back({block, result.samples, batch->terms, result.loss_sum, result.metric_counts});
+    results.push_back({block, result.samples, batch->terms, result.loss_sum * batch->loss_unit,
+                       result.metric_counts});
   }
   return results;
 }

@@ -42,12 +42,18 @@ std::vector<double> Softmax(std::span<const float> scores) {
 
 // Returns the answer for one sample.  If a binary model has classes, its single score is the probability of class 1.
 std::vector<double> AnswerOf(ScoreMeaning meaning, std::span<const float> scores,
-                             bool with_classes) {
+                             const ImageSetSpec& spec) {
   if (meaning == ScoreMeaning::kClasses) return Softmax(scores);
   std::vector<double> answer(scores.begin(), scores.end());
-  if (meaning == ScoreMeaning::kNumbers) return answer;
+  if (meaning == ScoreMeaning::kNumbers) {
+    for (size_t k = 0; k < answer.size(); ++k) {
+      const auto entry = static_cast<int64_t>(k);
+      answer[k] = answer[k] * spec.target_deviation[entry] + spec.target_mean[entry];
+    }
+    return answer;
+  }
   for (double& score : answer) score = 1 / (1 + std::exp(-score));
-  if (with_classes && answer.size() == 1) answer.insert(answer.begin(), 1 - answer[0]);
+  if (spec.classes > 0 && answer.size() == 1) answer.insert(answer.begin(), 1 - answer[0]);
   return answer;
 }
 
@@ -107,9 +113,9 @@ std::vector<std::vector<double>> Predictor::Predict(std::vector<uint8_t> images)
   return Compute(std::make_shared<ImageSet>(spec_, LabelledImages(), std::move(labelled)));
 }
 
-std::vector<std::vector<double>> Predictor::Predict(std::vector<float> numbers) {
+std::vector<std::vector<double>> Predictor::Predict(Numbers numbers) {
   DT_CHECK(spec_.numbers);
-  const size_t count = numbers.size() / static_cast<size_t>(spec_.image_shape.count());
+  const size_t count = CountOf(numbers) / static_cast<size_t>(spec_.image_shape.count());
   LabelledNumbers labelled;
   labelled.samples = std::move(numbers);
   if (spec_.classes > 0) {
@@ -138,7 +144,7 @@ std::vector<std::vector<double>> Predictor::Compute(std::shared_ptr<const Datase
     }
     for (size_t begin = 0; begin < values.size(); begin += classes) {
       const auto one = std::span(values).subspan(begin, classes);
-      answers.push_back(AnswerOf(call.layer->layer->score_meaning(), one, spec_.classes > 0));
+      answers.push_back(AnswerOf(call.layer->layer->score_meaning(), one, spec_));
     }
   });
   for (int64_t begin = 0; begin < count; begin += kImagesTogether) {

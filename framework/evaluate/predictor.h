@@ -11,6 +11,7 @@
 
 #include "framework/checkpoint/weights_file.h"
 #include "framework/data/images/image_set.h"
+#include "framework/data/tables/numbers.h"
 #include "framework/nn/net.h"
 
 namespace dtrain {
@@ -30,8 +31,8 @@ class Predictor {
   // Returns the probability of each class (softmax of the model's scores) for each of the concatenated images.
   std::vector<std::vector<double>> Predict(std::vector<uint8_t> images);
   // Does the same for a model whose samples are vectors of numbers.  For a model without classes it returns the scores,
-  // or for each score the probability of 1.
-  std::vector<std::vector<double>> Predict(std::vector<float> numbers);
+  // or for each score the probability of 1.  Scores of the mean squared error are in the unit of the labels.
+  std::vector<std::vector<double>> Predict(Numbers numbers);
 
  private:
   // Computes the answers for the test split of `samples`.

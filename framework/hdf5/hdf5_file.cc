@@ -322,6 +322,10 @@ void Hdf5Reader::ReadFloats(const std::string& name, std::span<float> values) co
   ReadValues(name, H5T_NATIVE_FLOAT, values.size(), values.data());
 }
 
+void Hdf5Reader::ReadDoubles(const std::string& name, std::span<double> values) const {
+  ReadValues(name, H5T_NATIVE_DOUBLE, values.size(), values.data());
+}
+
 void Hdf5Reader::ReadBytes(const std::string& name, std::span<uint8_t> values) const {
   ReadValues(name, H5T_NATIVE_UINT8, values.size(), values.data());
 }
@@ -349,6 +353,10 @@ void Hdf5Reader::ReadRows(const std::string& name, int64_t begin, std::span<floa
   ReadRows(name, begin, H5T_NATIVE_FLOAT, values.size(), values.data());
 }
 
+void Hdf5Reader::ReadRows(const std::string& name, int64_t begin, std::span<double> values) const {
+  ReadRows(name, begin, H5T_NATIVE_DOUBLE, values.size(), values.data());
+}
+
 void Hdf5Reader::ReadRows(const std::string& name, int64_t begin, std::span<uint8_t> values) const {
   ReadRows(name, begin, H5T_NATIVE_UINT8, values.size(), values.data());
 }
@@ -362,6 +370,13 @@ Hdf5Reader::ValueType Hdf5Reader::TypeOf(const std::string& name) const {
   if (type_class != H5T_INTEGER) return ValueType::kOther;
   const bool byte = H5Tget_size(type.get()) == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE;
   return byte ? ValueType::kBytes : ValueType::kWhole;
+}
+
+int64_t Hdf5Reader::ValueBytesOf(const std::string& name) const {
+  const Hdf5Handle data = OpenData(name);
+  const Hdf5Handle type(H5Dget_type(data.get()), H5Tclose);
+  if (type.get() < 0) Fail(name);
+  return static_cast<int64_t>(H5Tget_size(type.get()));
 }
 
 std::string Hdf5Reader::ReadText(const std::string& name) const {

@@ -85,14 +85,18 @@ class Hdf5Reader {
   bool Has(const std::string& name) const;
 
   std::vector<int64_t> ShapeOf(const std::string& name) const;
-  void ReadFloats(const std::string& name, std::span<float> values) const;  // reads all values
+  // Read all values.
+  void ReadFloats(const std::string& name, std::span<float> values) const;
+  void ReadDoubles(const std::string& name, std::span<double> values) const;
   void ReadBytes(const std::string& name, std::span<uint8_t> values) const;
   // Read entries of the first axis from `begin` on, as many as fill `values`.
   void ReadRows(const std::string& name, int64_t begin, std::span<float> values) const;
+  void ReadRows(const std::string& name, int64_t begin, std::span<double> values) const;
   void ReadRows(const std::string& name, int64_t begin, std::span<uint8_t> values) const;
   // kBytes: unsigned 8-bit integers.
   enum class ValueType { kBytes, kWhole, kFloat, kOther };
   ValueType TypeOf(const std::string& name) const;
+  int64_t ValueBytesOf(const std::string& name) const;  // of one value in the file
   std::string ReadText(const std::string& name) const;
   // Read a single value; throw for a list, or a text without a fixed length.
   int64_t IntAttribute(const std::string& group, const std::string& name) const;

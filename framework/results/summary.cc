@@ -95,6 +95,17 @@ ordered_json Json(const WorkerSummary& worker) {
   return json;
 }
 
+ordered_json Json(const DataSummary& data) {
+  ordered_json json = {{"files", data.files}, {"samples", data.samples}};
+  Put(json, "sample", data.sample);
+  Put(json, "read_as", data.read_as);
+  if (data.classes > 0) json["classes"] = data.classes;
+  for (const auto& [name, samples] : data.fewest) json["fewest_training_samples"][name] = samples;
+  if (!data.left_out.empty()) json["left_out"] = data.left_out;
+  if (!data.warnings.empty()) json["warnings"] = data.warnings;
+  return json;
+}
+
 ordered_json Json(const DeathSummary& death) {
   return {{"worker", death.worker},
           {"node", death.node},
@@ -251,6 +262,7 @@ std::string DeathsText(const Summary& summary) {
 
 std::string ToJson(const Summary& summary) {
   ordered_json json = Identity(summary);
+  PutJson(json, "data", summary.data);
   WholeNumber(json, "epochs");
   WholeNumber(json, "steps");
   json["seconds"] = summary.seconds;

@@ -19,6 +19,7 @@
 #include "framework/exchange/exchange.h"
 #include "framework/nn/graph.h"
 #include "framework/results/trained_epoch.h"
+#include "framework/setup/data_summary.h"
 #include "framework/setup/run_config.h"
 
 namespace dtrain {
@@ -160,6 +161,7 @@ struct Summary {
   std::string collective;
   std::string model;
   std::string dataset;
+  std::optional<DataSummary> data;  // of the user's own data
   std::string device;
   std::string precision;
   std::string compute;

@@ -20,6 +20,7 @@
 #include "framework/launch/agreement.h"
 #include "framework/nn/net.h"
 #include "framework/nn/tokens.h"
+#include "framework/setup/data_summary.h"
 #include "framework/setup/locate_model.h"
 #include "framework/setup/run_exchange.h"
 
@@ -139,6 +140,14 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
   if (!folder.empty()) log::Debug("data set {} is in {}", config.data.name, folder.string());
   return WithMemoryFor("data set " + config.data.name,
                        [&] { return config.data.source->Load(folder, config.seed); });
+}
+
+void DecideTargets(const Graph& graph, Dataset& dataset) {
+  const auto keeps = [](const GraphLayer& layer) {
+    return layer.layer->role() == LayerRole::kLoss &&
+           layer.layer->score_meaning() != ScoreMeaning::kNumbers;
+  };
+  if (std::ranges::any_of(graph.layers(), keeps)) dataset.KeepTargets();
 }
 
 int AgreeOnThreads(Transport& transport, int workers) {
@@ -271,7 +280,11 @@ std::string FrozenText(const Graph& graph) {
   return fmt::format("{} ({})", Join(frozen), count);
 }
 
-void TellData(const RunConfig& config) {
+void TellData(const RunConfig& config, const Dataset& dataset) {
+  if (const auto data = DescribeData(dataset)) {
+    log::Info("data: {}", TextOf(*data, config.data.name));
+    for (const std::string& warning : data->warnings) log::Warning("data: {}", warning);
+  }
   const std::vector<RemoteFile> files = config.data.source->files();
   if (files.empty()) return;
   const fs::path folder = LocateData(config.data.name, config.data.root);

@@ -34,6 +34,10 @@ std::vector<ModelListing> ListModels();  // throws ConfigError when there is non
 // Finds and loads the config's data set.
 std::unique_ptr<Dataset> LoadData(const RunConfig& config);
 
+// Keeps targets that are numbers as they are in the files, unless the model's losses are mean squared errors: these are
+// of targets less their mean, over their deviation, as the samples are.  Call it before anything is read.
+void DecideTargets(const Graph& graph, Dataset& dataset);
+
 // Returns the threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.  Collective: every
 // rank gets the same number.
 int AgreeOnThreads(Transport& transport, int workers);
@@ -83,8 +87,9 @@ void TellModel(const Graph& graph);
 // its statistics" if these are still updated.
 std::string FrozenText(const Graph& graph);
 
-// Warns of each file of the data set that is not as published; this may be intended.  Called by one rank of a run.
-void TellData(const RunConfig& config);
+// Says how the user's own data were understood (data_summary.h), or warns of each file of a published set that is not as
+// published, which may be intended.  Called by one rank of a run.
+void TellData(const RunConfig& config, const Dataset& dataset);
 
 // Returns the precision.  Throws ConfigError if this device cannot compute with it: there is no fallback to another
 // one.

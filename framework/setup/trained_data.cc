@@ -115,8 +115,15 @@ void TellOtherDecoding(const std::string& weights, const ImageSetSpec& trained,
 }
 
 std::string NormalisationOf(const ImageSetSpec& spec) {
-  return fmt::format("mean [{:.7g}], deviation [{:.7g}]", fmt::join(spec.mean.values(), ", "),
-                     fmt::join(spec.deviation.values(), ", "));
+  std::string text =
+      fmt::format("mean [{:.7g}], deviation [{:.7g}]", fmt::join(spec.mean.values(), ", "),
+                  fmt::join(spec.deviation.values(), ", "));
+  if (spec.numbers && spec.classes == 0) {
+    text += fmt::format(", targets of mean [{:.7g}], deviation [{:.7g}]",
+                        fmt::join(spec.target_mean.values(), ", "),
+                        fmt::join(spec.target_deviation.values(), ", "));
+  }
+  return text;
 }
 
 }  // namespace
@@ -127,12 +134,17 @@ std::string NormaliseAsTrained(const CheckpointInfo& info, const std::string& we
   if (present == nullptr || info.images.empty()) return "";
   const ImageSetSpec trained = ImageSetSpecFromText(info.images, weights);
   if (trained.image_shape != present->image_shape) return "";
+  if (trained.target_shape != present->target_shape) return "";
   ImageSetSpec like = *present;
   if (present->mean_measured) like.mean = trained.mean;
   if (present->deviation_measured) like.deviation = trained.deviation;
+  like.target_mean = trained.target_mean;
+  like.target_deviation = trained.target_deviation;
   const std::string measured = NormalisationOf(*present);
   const bool same = like.mean.values() == present->mean.values() &&
-                    like.deviation.values() == present->deviation.values();
+                    like.deviation.values() == present->deviation.values() &&
+                    like.target_mean.values() == present->target_mean.values() &&
+                    like.target_deviation.values() == present->target_deviation.values();
   if (same) return "";
   data.Normalise(like);
   return fmt::format("samples are normalised as in {}: {}; data.train would give {} today", weights,

@@ -10,6 +10,7 @@
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/results/summary.h"
+#include "framework/setup/data_summary.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/setup/schedule_profile.h"
@@ -88,6 +89,7 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
     if (numeric && !data_) data_ = LoadData(config);
     graph_ =
         std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
+    if (data_) DecideTargets(*graph_, *data_);
     CheckCanBeSimulated(config, *graph_);
     const int workers = static_cast<int>(config.workers);
     plan_ = DecidePlan(config, *graph_, workers, ThreadsHere(workers));
@@ -399,6 +401,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   Summary summary;
   DescribeConfig(config_, summary);
   if (graph_) DescribeRun(config_, *graph_, plan_, summary);
+  if (data_) summary.data = DescribeData(*data_);
   summary.model = setup_.profile.model;
   summary.compute = engine_ ? "numeric" : "ghost";
   DescribeEnd(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged, summary);

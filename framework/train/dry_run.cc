@@ -119,7 +119,7 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
       TellFinished(RunFolder(run.config.output), run.config, run.inputs.graph->metric_names(),
                    run.inputs.start.position, run.inputs.start.so_far, rule);
   TellDevice(run.config);
-  TellData(run.config);
+  TellData(run.config, *run.inputs.dataset);
   return run;
 }
 

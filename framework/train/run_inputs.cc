@@ -58,6 +58,7 @@ void LoadInputs(const RunConfig& config, bool computes, RunInputs& inputs) {
   if (computes) CheckDevice(config);
   inputs.dataset = LoadData(config);
   inputs.graph = std::make_unique<Graph>(ReadModel(config, inputs.dataset->fields()));
+  DecideTargets(*inputs.graph, *inputs.dataset);
   inputs.sampler = std::make_unique<Sampler>(config.seed, *inputs.dataset, config.batch);
 }
 

@@ -52,8 +52,8 @@ void RunOutputs::CreateFolder(bool resuming) {
   lock_.emplace(folder_.Create(resuming));
 }
 
-void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const StartPoint& start,
-                      int64_t last_step) {
+void RunOutputs::Open(const Graph& graph, const Dataset& dataset, const ExecutionPlan& plan,
+                      const StartPoint& start, int64_t last_step) {
   const TrainingPosition& first = start.position;
   so_far_ = start.so_far;
   last_step_ = first.step;
@@ -85,7 +85,7 @@ void RunOutputs::Open(const Graph& graph, const ExecutionPlan& plan, const Start
     log::Info("frozen: {}", frozen);
   }
   TellDevice(config_);
-  TellData(config_);
+  TellData(config_, dataset);
   TellPlan(plan);
   if (plan.precision == "bf16" && !ComputesInBf16(plan)) {
     log::Warning(

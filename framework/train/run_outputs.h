@@ -49,8 +49,8 @@ class RunOutputs {
   void CreateFolder(bool resuming);
   // Opens the files of the run.  The trainer calls this once the plan is decided; the run begins at `start` and will
   // end at `last_step`.
-  void Open(const Graph& graph, const ExecutionPlan& plan, const StartPoint& start,
-            int64_t last_step);
+  void Open(const Graph& graph, const Dataset& dataset, const ExecutionPlan& plan,
+            const StartPoint& start, int64_t last_step);
 
   // Makes the collector of gradient statistics for a worker that has taken so many steps before.  Returns null if the
   // config asks for none.

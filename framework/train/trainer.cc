@@ -16,6 +16,7 @@
 #include "framework/launch/stop_signal.h"
 #include "framework/launch/world.h"
 #include "framework/nn/net.h"
+#include "framework/setup/data_summary.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/train/auto_strategy.h"
@@ -166,7 +167,7 @@ bool Trainer::SetUp() {
   Say(Doing::kLoading);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   TryTogether(transport_, [&] {
-    outputs_.Open(*graph_, plan_, inputs.start, position_.last_step());
+    outputs_.Open(*graph_, *dataset_, plan_, inputs.start, position_.last_step());
     if (profile) outputs_.SaveProfile(*profile);
   });
   accounts_.seconds_before = outputs_.so_far().seconds;
@@ -486,6 +487,7 @@ Summary Trainer::Summarize(ExitCode code) {
     summary.protocol->replica_spread = exchange_->spread();
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
+  summary.data = DescribeData(*dataset_);
   if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
   DescribeEnd(code, summary);
   position_.Describe(summary);

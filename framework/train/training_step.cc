@@ -73,7 +73,7 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
 
 StepReport ReportOf(const StepResult& result, const Batch& batch) {
   StepReport report{.samples = batch.samples,
-                    .loss_sum = result.loss_sum,
+                    .loss_sum = result.loss_sum * batch.loss_unit,
                     .global_samples = batch.global_samples,
                     .terms = batch.terms,
                     .global_terms = batch.global_terms};
@@ -87,7 +87,7 @@ StepReport ReportOf(const StepResult& result, const Batch& batch) {
 TrainedEpoch TrainedOn(const StepResult& result, const Batch& batch) {
   return {.samples = batch.samples,
           .terms = batch.terms,
-          .loss_sum = result.loss_sum,
+          .loss_sum = result.loss_sum * batch.loss_unit,
           .correct = result.correct};
 }
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
+#include <vector>
 
 #include "framework/data/dataset.h"
 #include "framework/data/images/image_set.h"
@@ -142,6 +144,75 @@ class PixelsSource : public DatasetSource {
   }
   uint8_t train_, test_;
 };
+
+// Images of one pixel with these numbers of samples of each class, sorted by class as a folder's are.
+class ClassesSource : public DatasetSource {
+ public:
+  explicit ClassesSource(std::vector<int> samples) {
+    for (size_t c = 0; c < samples.size(); ++c) {
+      labels_.insert(labels_.end(), static_cast<size_t>(samples[c]), static_cast<uint16_t>(c));
+    }
+  }
+  std::vector<FieldSpec> fields() const override { return ImageFields(Spec()); }
+  int64_t size(Split split) const override {
+    return split == Split::kTrain ? static_cast<int64_t>(labels_.size()) : 0;
+  }
+  int64_t classes() const override { return labels_.back() + 1; }
+  double test_share() const override { return 0.1; }
+  std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
+    return std::make_unique<ImageSet>(
+        Spec(), LabelledImages{std::vector<uint8_t>(labels_.size()), labels_}, LabelledImages());
+  }
+
+ private:
+  ImageSetSpec Spec() const { return {Shape{1, 1, 1}, labels_.back() + 1}; }
+  std::vector<uint16_t> labels_;
+};
+
+// Returns the samples of each class in the splits of the set, 0.2 of which validate and 0.1 test.
+std::array<std::vector<int>, 3> CountsOf(const std::vector<int>& samples) {
+  const auto source = HoldOut(std::make_shared<ClassesSource>(samples), 0.2);
+  const auto set = source->Load("", 1);
+  std::array<std::vector<int>, 3> counts;
+  for (const Split split : kSplits) {
+    std::vector<int>& of_split = counts[static_cast<size_t>(split)];
+    of_split.resize(samples.size());
+    EXPECT_EQ(set->size(split), source->size(split));
+    EXPECT_EQ(static_cast<int64_t>(set->ClassOf(split).size()), set->size(split));
+    std::vector<int64_t> indices(set->ClassOf(split).size());
+    std::iota(indices.begin(), indices.end(), 0);
+    Batch batch(set->fields(), std::max<int64_t>(1, set->size(split)));
+    batch.Resize(set->size(split));
+    set->Fill(split, indices, kNoEpoch, batch);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      EXPECT_EQ(batch.fields[1].i32()[i], set->ClassOf(split)[i]);
+      ++of_split[set->ClassOf(split)[i]];
+    }
+  }
+  return counts;
+}
+
+TEST(HeldOut, EachClassGivesItsShare) {
+  using testing::ElementsAre;
+  const auto [train, validation, test] = CountsOf({100, 30, 10});
+  EXPECT_THAT(train, ElementsAre(70, 21, 7));
+  EXPECT_THAT(validation, ElementsAre(20, 6, 2));
+  EXPECT_THAT(test, ElementsAre(10, 3, 1));
+}
+
+TEST(HeldOut, ARareClassStaysInTraining) {
+  for (int rare = 1; rare <= 12; ++rare) {
+    for (const int others : {20, 21, 37}) {
+      SCOPED_TRACE(testing::Message() << rare << " beside " << others);
+      const auto [train, validation, test] = CountsOf({others, rare, others, 1});
+      EXPECT_GE(train[1], 1);
+      EXPECT_EQ(train[3], 1);
+      EXPECT_NEAR(train[1], 0.7 * rare, 1);
+      EXPECT_NEAR(validation[1], 0.2 * rare, 1);
+      EXPECT_NEAR(test[1], 0.1 * rare, 1);
+    }
+  }
+}
 
 TEST(HeldOut, TheHashOfEachSplitIsOfItsOwnSamples) {
   const auto hashes = [](uint8_t train, uint8_t test, double validation, int64_t limit) {

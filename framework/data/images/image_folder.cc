@@ -1,7 +1,11 @@
 #include "framework/data/images/image_folder.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -18,46 +22,85 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kNamedErrors = 10;
+constexpr size_t kNamedErrors = 100;
 
-std::vector<std::string> FoldersIn(const fs::path& folder) {
-  std::vector<std::string> names;
+// Identifies a folder, whatever path leads to it.
+using FolderId = std::pair<dev_t, ino_t>;
+
+FolderId IdOf(const fs::path& folder) {
+  struct stat status = {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    throw DataError(fmt::format("{}: {}", folder.string(), std::strerror(errno)));
+  }
+  return {status.st_dev, status.st_ino};
+}
+
+// Lists the entries of a folder by name, without those that begin with a dot.
+std::vector<fs::directory_entry> EntriesOf(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (it->is_directory(error) && !name.starts_with('.')) names.push_back(name);
+    if (!it->path().filename().string().starts_with('.')) entries.push_back(*it);
   }
   if (error) throw DataError(fmt::format("{}: {}", folder.string(), error.message()));
+  return entries;
+}
+
+// True if the entry is a folder to be read; counts a link that is not followed.
+bool IsFolder(const fs::directory_entry& entry, bool follow_links, ImageList& list) {
+  std::error_code ignored;
+  if (!entry.is_directory(ignored)) return false;
+  if (follow_links || !entry.is_symlink(ignored)) return true;
+  ++list.links_left_out;
+  return false;
+}
+
+// Adds the images below `folder`; `above` are the folders that lead to it.
+void AddImages(const fs::path& folder, bool follow_links, std::vector<FolderId>& above,
+               std::vector<fs::path>& files, ImageList& list) {
+  const FolderId id = IdOf(folder);
+  if (std::ranges::find(above, id) != above.end()) {  // a link to a folder that contains it
+    ++list.links_left_out;
+    return;
+  }
+  above.push_back(id);
+  for (const fs::directory_entry& entry : EntriesOf(folder)) {
+    std::error_code ignored;
+    if (entry.is_directory(ignored)) {
+      if (IsFolder(entry, follow_links, list)) {
+        AddImages(entry.path(), follow_links, above, files, list);
+      }
+    } else if (IsImageName(entry.path())) {
+      files.push_back(entry.path());
+    } else {
+      ++list.passed_over;
+    }
+  }
+  above.pop_back();
+}
+
+std::vector<std::string> FoldersIn(const fs::path& folder, bool follow_links, ImageList& list) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : EntriesOf(folder)) {
+    if (IsFolder(entry, follow_links, list)) names.push_back(entry.path().filename().string());
+  }
   std::ranges::sort(names);
   return names;
 }
 
-// Returns the images below folder/name, as paths relative to `folder`.
-std::vector<fs::path> ImagesIn(const fs::path& folder, const std::string& name,
-                               int64_t& passed_over) {
+}  // namespace
+
+std::vector<fs::path> ImagesBelow(const fs::path& folder, bool follow_links, ImageList& list) {
   std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder / name, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().filename().string().starts_with('.')) {
-      if (it->is_directory(error)) it.disable_recursion_pending();
-      continue;
-    }
-    if (it->is_directory(error)) continue;
-    if (IsImageName(it->path())) {
-      files.push_back(it->path().lexically_relative(folder));
-    } else {
-      ++passed_over;
-    }
-  }
-  if (error) throw DataError(fmt::format("{}: {}", (folder / name).string(), error.message()));
+  // A link to the list's folder would take the images of all classes.
+  std::vector<FolderId> above;
+  if (!list.folder.empty()) above.push_back(IdOf(list.folder));
+  AddImages(folder, follow_links, above, files, list);
   std::ranges::sort(files, {}, [](const fs::path& path) { return path.string(); });
   return files;
 }
 
-}  // namespace
-
-ImageList ListImages(const fs::path& folder) {
+ImageList ListImages(const fs::path& folder, bool follow_links) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
     const std::string begins = WhereItBegins(folder);
@@ -67,7 +110,7 @@ ImageList ListImages(const fs::path& folder) {
   }
   ImageList list;
   list.folder = folder;
-  list.classes = FoldersIn(folder);
+  list.classes = FoldersIn(folder, follow_links, list);
   if (list.classes.empty()) {
     throw DataError(fmt::format("{} has no folder in it", folder.string()),
                     "it needs a folder of images for each class");
@@ -78,7 +121,8 @@ ImageList ListImages(const fs::path& folder) {
   }
   std::vector<std::string> empty;
   for (size_t c = 0; c < list.classes.size(); ++c) {
-    std::vector<fs::path> files = ImagesIn(folder, list.classes[c], list.passed_over);
+    std::vector<fs::path> files = ImagesBelow(folder / list.classes[c], follow_links, list);
+    for (fs::path& file : files) file = file.lexically_relative(folder);
     if (files.empty()) empty.push_back(Printable(list.classes[c]));
     list.labels.insert(list.labels.end(), files.size(), static_cast<uint16_t>(c));
     std::ranges::move(files, std::back_inserter(list.files));
@@ -106,7 +150,25 @@ ImageList WithClassesOf(const ImageList& other, ImageList list) {
   return list;
 }
 
-LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec, int threads) {
+namespace {
+
+// Removes the images that have a problem.
+void LeaveOut(const std::vector<std::string>& problems, size_t pixels, LabelledImages& images) {
+  size_t kept = 0;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    if (!problems[i].empty()) continue;
+    std::copy_n(images.images.begin() + static_cast<std::ptrdiff_t>(i * pixels), pixels,
+                images.images.begin() + static_cast<std::ptrdiff_t>(kept * pixels));
+    images.labels[kept++] = images.labels[i];
+  }
+  images.labels.resize(kept);
+  images.images.resize(kept * pixels);
+}
+
+}  // namespace
+
+LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec,
+                          const ReadOptions& options, std::vector<std::string>& broken) {
   const auto pixels = static_cast<size_t>(spec.image_shape.count());
   LabelledImages images;
   images.labels = list.labels;
@@ -127,22 +189,31 @@ LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec, int t
   };
   {
     std::vector<std::jthread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back(work);
+    for (int t = 1; t < options.threads; ++t) others.emplace_back(work);
     work();
   }
   EndIfStopped("reading " + list.folder.string());
-  std::erase(problems, "");
   if (turned > 0) {
     log::Info("{}: {} turned upright by EXIF orientation", list.folder.string(),
               Counted(turned, "image"));
   }
-  if (problems.empty()) return images;
-  const size_t count = problems.size();
-  if (count > kNamedErrors) problems.resize(kNamedErrors);
-  throw DataError(fmt::format("{} of {} images in {} cannot be used:\n  {}{}", count,
-                              list.files.size(), list.folder.string(), Join(problems, "\n  "),
-                              count > kNamedErrors ? "\n  ..." : ""),
-                  "remove them or mend them; nothing was started");
+  const auto count = static_cast<int64_t>(
+      std::ranges::count_if(problems, [](const std::string& problem) { return !problem.empty(); }));
+  if (count == 0) return images;
+  if (count <= options.skip_broken && count < std::ssize(list.files)) {
+    LeaveOut(problems, pixels, images);
+    for (size_t i = 0; i < problems.size(); ++i) {
+      if (!problems[i].empty()) broken.push_back(Printable(list.files[i].string()));
+    }
+    return images;
+  }
+  std::erase(problems, "");
+  if (problems.size() > kNamedErrors) problems.resize(kNamedErrors);
+  throw DataError(
+      fmt::format("{} of {} images in {} cannot be used:\n  {}{}", count, list.files.size(),
+                  list.folder.string(), Join(problems, "\n  "),
+                  count > std::ssize(problems) ? "\n  ..." : ""),
+      fmt::format("remove them or mend them, or data.skip_broken: {}; nothing was started", count));
 }
 
 }  // namespace dtrain

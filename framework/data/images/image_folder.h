@@ -1,7 +1,8 @@
 // Folders of images have one folder per class: FOLDER/cat/anything/below/1.jpg is a cat.
 //
 // Classes are numbered in the byte order of their names, images in that of their paths.  Files without an image's name
-// ending, and names that begin with a dot, are ignored.
+// ending, and names that begin with a dot, are ignored.  A symbolic link to a folder counts as the folder, unless the
+// folder contains the link.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +20,28 @@ struct ImageList {
   std::vector<std::filesystem::path> files;  // below `folder`
   std::vector<uint16_t> labels;              // of each file
   int64_t passed_over = 0;                   // files that are no images by their names
+  int64_t links_left_out = 0;                // symbolic links to folders that are not followed
 };
 
+// Returns the images in a folder and its subfolders, sorted; counts what it passes over in `list`, whose folder, if there
+// is one, links must not lead back to.  Throws DataError if a folder cannot be read.
+std::vector<std::filesystem::path> ImagesBelow(const std::filesystem::path& folder,
+                                               bool follow_links, ImageList& list);
+
 // Throws DataError if there is no such folder, it contains no folder, or a class has no image.
-ImageList ListImages(const std::filesystem::path& folder);
+ImageList ListImages(const std::filesystem::path& folder, bool follow_links = true);
 
 // Returns the same images with labels by the classes of `other`; throws DataError if a class is missing there.
 ImageList WithClassesOf(const ImageList& other, ImageList list);
 
-// Decodes all images with `threads` threads, and logs how many were turned by EXIF orientation.  Throws DataError with
-// the number of broken images and the names of the first ones.
-LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec, int threads);
+struct ReadOptions {
+  int threads = 1;
+  int64_t skip_broken = 0;  // broken images that are left out; more are an error
+};
+
+// Decodes all images, and logs how many were turned by EXIF orientation.  Adds the names of left-out images to `broken`.
+// Throws DataError with the number of broken images and their names.
+LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec,
+                          const ReadOptions& options, std::vector<std::string>& broken);
 
 }  // namespace dtrain

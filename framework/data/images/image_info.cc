@@ -23,11 +23,11 @@ PerChannel ReadNumbers(const json& list, int64_t channels, const std::string& wh
   if (list.size() != 1 && static_cast<int64_t>(list.size()) != channels) {
     Refuse(where, fmt::format("{} numbers for {} channels", list.size(), channels));
   }
-  std::vector<float> values;
+  std::vector<double> values;
   for (const json& number : list) {
     if (!number.is_number()) Refuse(where, "not a number");
-    values.push_back(number.get<float>());
-    if (!std::isfinite(values.back())) Refuse(where, "not a number of 32 bits");
+    values.push_back(number.get<double>());
+    if (!std::isfinite(values.back())) Refuse(where, "not a finite number");
   }
   return PerChannel(std::move(values));
 }
@@ -70,6 +70,15 @@ void ReadOrientation(JsonFields& fields, ImageSetSpec& spec) {
   spec.orientation = OrientationOf(name);
 }
 
+// Versions that took targets as they are did not write the keys.
+void ReadTargetScale(JsonFields& fields, const std::string& origin, ImageSetSpec& spec) {
+  if (!spec.numbers || !fields.Has("target_mean")) return;
+  const int64_t count = spec.target_shape.count();
+  spec.target_mean = ReadNumbers(fields.Array("target_mean"), count, origin + ": target_mean");
+  spec.target_deviation =
+      ReadNumbers(fields.Array("target_deviation"), count, origin + ": target_deviation");
+}
+
 ImageSetSpec Read(const std::string& text, const std::string& origin) {
   const json object = ParseJson(text, origin);
   JsonFields fields(object, origin);
@@ -87,8 +96,11 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
   spec.mean = ReadNumbers(fields.Array("mean"), spec.image_shape[0], origin + ": mean");
   spec.deviation =
       ReadNumbers(fields.Array("deviation"), spec.image_shape[0], origin + ": deviation");
-  for (const float deviation : spec.deviation.values()) {
-    if (deviation <= 0) Refuse(origin + ": deviation", "not above 0");
+  ReadTargetScale(fields, origin, spec);
+  for (const PerChannel* deviation : {&spec.deviation, &spec.target_deviation}) {
+    for (const double value : deviation->values()) {
+      if (value <= 0) Refuse(origin + ": deviation", "not above 0");
+    }
   }
   spec.class_names = ReadNames(fields.Array("class_names"), origin + ": class_names");
   if (fields.Has("columns")) {  // from a table with column names
@@ -99,6 +111,7 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
                                                spec.image_shape.ToString()));
     }
   }
+  if (fields.Has("decimal")) spec.decimal_comma = fields.String("decimal") == ",";
   if (!spec.class_names.empty() && static_cast<int64_t>(spec.class_names.size()) != spec.classes) {
     Refuse(origin + ": class_names",
            fmt::format("{} names for {} classes", spec.class_names.size(), spec.classes));
@@ -119,6 +132,10 @@ std::string ToText(const ImageSetSpec& spec) {
             {"class_names", spec.class_names},     {"fit", NameOf(spec.fit)}};
   if (spec.numbers) {
     text["target_shape"] = spec.target_shape.extents();
+    if (spec.classes == 0) {
+      text["target_mean"] = spec.target_mean.values();
+      text["target_deviation"] = spec.target_deviation.values();
+    }
   } else {
     text["orientation"] = NameOf(spec.orientation);
   }
@@ -126,6 +143,7 @@ std::string ToText(const ImageSetSpec& spec) {
     text["columns"] = spec.columns;
     text["label_column"] = spec.label_column;
   }
+  if (spec.decimal_comma) text["decimal"] = ",";
   return text.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -141,7 +159,7 @@ void MeasurePixels(const LabelledImages& images, ImageSetSpec& spec) {
   const int64_t channels = spec.image_shape[0];
   const int64_t pixels = spec.image_shape.CountFrom(1);
   const auto samples = static_cast<int64_t>(images.labels.size());
-  std::vector<float> means, deviations;
+  std::vector<double> means, deviations;  // floats, as in PyTorch
   for (int64_t c = 0; c < channels; ++c) {
     uint64_t sum = 0, squares = 0;
     for (int64_t i = 0; i < samples; ++i) {

@@ -63,11 +63,14 @@ void PixelKeys::Fill(const LabelledImages& train, ImageSetSpec& spec) const {
 
 void PixelKeys::Fill(const std::function<void()>& measure, ImageSetSpec& spec) const {
   if (measures()) measure();
-  const auto floats = [](const std::vector<double>& numbers) {
-    return PerChannel(std::vector<float>(numbers.begin(), numbers.end()));
+  const auto given = [&](const std::vector<double>& values) {
+    const PerChannel exact(values);
+    if (spec.numbers) return exact;
+    const std::vector<float> floats = exact.floats();  // pixels are normalised in float
+    return PerChannel(std::vector<double>(floats.begin(), floats.end()));
   };
-  if (!mean_.empty()) spec.mean = floats(mean_);
-  if (!deviation_.empty()) spec.deviation = floats(deviation_);
+  if (!mean_.empty()) spec.mean = given(mean_);
+  if (!deviation_.empty()) spec.deviation = given(deviation_);
   spec.mean_measured = mean_.empty();
   spec.deviation_measured = deviation_.empty();
 }

@@ -39,9 +39,11 @@ void ImageSet::Normalise(const ImageSetSpec& like) {
   spec_.deviation = like.deviation;
   // The roundings are those of PyTorch's ToTensor and Normalize, so that both see the same bits.
   for (size_t c = 0; c < normalised_.size(); ++c) {
+    const auto mean = static_cast<float>(spec_.mean[c]);
+    const auto deviation = static_cast<float>(spec_.deviation[c]);
     float pixel = 0;
     for (float& value : normalised_[c]) {
-      value = (pixel / 255.0f - spec_.mean[c]) / spec_.deviation[c];
+      value = (pixel / 255.0f - mean) / deviation;
       ++pixel;
     }
   }
@@ -95,7 +97,7 @@ void ImageSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epoc
 DataHashes ImageSet::Hashes() const {
   const std::string shared = fmt::format(
       "images {} classes {} mean {} deviation {}\n", spec_.image_shape.ToString(), spec_.classes,
-      fmt::join(spec_.mean.values(), " "), fmt::join(spec_.deviation.values(), " "));
+      fmt::join(spec_.mean.floats(), " "), fmt::join(spec_.deviation.floats(), " "));
   constexpr Split kOrder[] = {Split::kTrain, Split::kTest, Split::kValidation};
   return HashSplits(shared, kOrder, [this](Split split, Sha256& hash) {
     const LabelledImages& part = images(split);

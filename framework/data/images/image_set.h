@@ -3,10 +3,12 @@
 // images and the procedural sets make it. resident_images.h keeps one in a device's memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,14 +29,15 @@ struct LabelledImages {
 // Holds a number for all channels, or one for each.
 class PerChannel {
  public:
-  PerChannel(float all) : values_{all} {}
-  PerChannel(std::initializer_list<float> each) : values_(each) {}
-  explicit PerChannel(std::vector<float> each) : values_(std::move(each)) {}
-  float operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : channel]; }
-  const std::vector<float>& values() const { return values_; }
+  PerChannel(double all) : values_{all} {}
+  PerChannel(std::initializer_list<double> each) : values_(each) {}
+  explicit PerChannel(std::vector<double> each) : values_(std::move(each)) {}
+  double operator[](int64_t channel) const { return values_[values_.size() == 1 ? 0 : channel]; }
+  const std::vector<double>& values() const { return values_; }
+  std::vector<float> floats() const { return {values_.begin(), values_.end()}; }
 
  private:
-  std::vector<float> values_;
+  std::vector<double> values_;
 };
 
 inline constexpr int64_t kClassesMost = 65536;  // labels are 16 bits wide
@@ -44,7 +47,8 @@ inline constexpr int64_t kClassesMost = 65536;  // labels are 16 bits wide
 struct ImageSetSpec {
   Shape image_shape;    // [C, H, W]
   int64_t classes = 0;  // at most kClassesMost
-  PerChannel mean = 0;  // of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation
+  // Of pixel / 255: a pixel p becomes (p / 255 - mean) / deviation.  For pixels both are floats, as in PyTorch.
+  PerChannel mean = 0;
   PerChannel deviation = 1;
   std::vector<std::string> class_names = {};  // of every class; empty: numbers
   Fit fit = Fit::kNone;                       // for images of other sizes
@@ -53,9 +57,14 @@ struct ImageSetSpec {
   // fewer axes, and a `channel` is an entry of the first.  Without classes the label is numbers of target_shape.
   bool numbers = false;
   Shape target_shape = {};
+  // A target t becomes (t - target_mean) / target_deviation, and the answer of a model is turned back.  Of each entry of
+  // target_shape; 0 and 1 if the model's loss takes targets as they are.
+  PerChannel target_mean = 0;
+  PerChannel target_deviation = 1;
   // The names of a sample's numbers and of the label, from a table with column names.  Empty: unknown.
   std::vector<std::string> columns = {};
   std::string label_column = {};
+  bool decimal_comma = false;  // the table's numbers have one
   // ToText omits these three.  They are true if mean or deviation was measured on the training split, since no key set
   // it.
   bool mean_measured = false;
@@ -63,6 +72,13 @@ struct ImageSetSpec {
   // True if samples were decoded from image files as `fit` and `orientation` say; other sets keep the defaults of
   // these, which apply to image files given to a trained model.
   bool from_image_files = false;
+
+  // Returns the factor of Batch::loss_unit.  Several targets of different deviations have no common unit.
+  double loss_unit() const {
+    const std::vector<double>& deviations = target_deviation.values();
+    const bool one = std::ranges::all_of(deviations, [&](double d) { return d == deviations[0]; });
+    return one ? deviations[0] * deviations[0] : 1;
+  }
 };
 
 // Convert to JSON, which a checkpoint keeps with the weights, and back.  ImageSetSpecFromText throws DataError, naming
@@ -86,7 +102,10 @@ class ImageSet : public Dataset {
   std::vector<FieldSpec> fields() const override;
   int64_t classes() const override { return spec_.classes; }
   bool has_validation() const override { return size(Split::kValidation) > 0; }
+  std::span<const uint16_t> ClassOf(Split split) const override { return images(split).labels; }
   const ImageSetSpec* image_info() const override { return &spec_; }
+  const DataNotes* notes() const override { return notes_ ? &*notes_ : nullptr; }
+  void Note(DataNotes notes) { notes_ = std::move(notes); }  // of a user's own files
   void Normalise(const ImageSetSpec& like) override;
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
@@ -105,6 +124,7 @@ class ImageSet : public Dataset {
   void CopyImage(const View& view, const uint8_t* from, float* to) const;
 
   ImageSetSpec spec_;
+  std::optional<DataNotes> notes_;
   std::array<LabelledImages, 3> splits_;  // in the order of Split
   CropFlip augment_;
   uint64_t seed_;

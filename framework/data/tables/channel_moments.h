@@ -27,6 +27,17 @@ class ChannelMoments {
     }
   }
 
+  // Forgets all channels but these.
+  void KeepChannels(const std::vector<size_t>& kept) {
+    ChannelMoments others = *this;
+    means_.clear();
+    sums_.clear();
+    for (const size_t c : kept) {
+      means_.push_back(others.means_[c]);
+      sums_.push_back(others.sums_[c]);
+    }
+  }
+
   const std::vector<double>& means() const { return means_; }
   std::vector<double> variances() const {
     std::vector<double> variances = sums_;

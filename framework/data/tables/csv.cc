@@ -30,7 +30,8 @@ using Fields = std::vector<std::string>;
 class Csv {
  public:
   // The first line is then the current one.
-  Csv(const fs::path& path, char separator) : path_(path), lines_(path) {
+  Csv(const fs::path& path, char separator, bool decimal_comma)
+      : path_(path), lines_(path), decimal_comma_(decimal_comma) {
     if (!Next()) throw DataError(path.string() + " is empty", "it needs one line for each sample");
     separator_ = separator != 0 ? separator : SeparatorOf(line_);
   }
@@ -57,6 +58,24 @@ class Csv {
     return fmt::format("{}: line {}", path_.string(), line);
   }
   int64_t number() const { return number_; }
+  char separator() const { return separator_; }
+
+  // Returns the number that a field is.  Also accepts "nan" and "inf", which callers must reject.
+  std::optional<double> NumberIn(std::string_view field) const {
+    std::string with_point;
+    if (decimal_comma_) {
+      if (field.find('.') != std::string_view::npos) return std::nullopt;
+      with_point = field;
+      std::ranges::replace(with_point, ',', '.');
+      field = with_point;
+    }
+    if (field.starts_with('+')) field.remove_prefix(1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
+    return value;
+  }
+  bool IsNumber(const std::string& field) const { return NumberIn(field).has_value(); }
 
   // Returns the fields of the line, without surrounding spaces.
   Fields Split() const {
@@ -69,7 +88,8 @@ class Csv {
         } else {
           fields.back() += c;
         }
-      } else if (c == separator_) {
+      } else if (separator_ == ' ' ? c == ' ' || c == '\t' : c == separator_) {
+        if (separator_ == ' ' && state == kPlain && fields.back().empty()) continue;
         fields.emplace_back();
         state = kPlain;
       } else if (c == '"' && state == kAfterQuotes) {
@@ -90,17 +110,21 @@ class Csv {
     if (state == kQuoted) {
       throw DataError(Where() + ": its quotes are not closed", "quoted fields end on their line");
     }
+    if (separator_ == ' ' && state == kPlain && fields.size() > 1 && fields.back().empty()) {
+      fields.pop_back();  // blanks at the end of the line
+    }
     for (std::string& field : fields) Trim(field);
     return fields;
   }
 
  private:
-  static char SeparatorOf(const std::string& line) {
-    char most = ',';
-    for (const char c : {';', '\t'}) {
+  char SeparatorOf(const std::string& line) const {
+    char most = decimal_comma_ ? ';' : ',';
+    for (const char c : {';', '\t', '|'}) {
       if (std::ranges::count(line, c) > std::ranges::count(line, most)) most = c;
     }
-    return most;
+    const bool none = line.find(most) == std::string::npos;
+    return none && line.find(' ') != std::string::npos ? ' ' : most;
   }
   static bool IsBlank(const std::string& field) {
     return field.find_first_not_of(" \t") == std::string::npos;
@@ -125,30 +149,23 @@ class Csv {
   int64_t number_ = 0;  // of the line, counted from 1
   int64_t empty_ = 0;   // empty lines before the held one
   std::optional<std::string> held_;
+  const bool decimal_comma_;
   char separator_ = 0;
 };
-
-// Also accepts "nan" and "inf", which callers must reject.
-std::optional<float> NumberIn(std::string_view field) {
-  if (field.starts_with('+')) field.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
-  return static_cast<float>(value);
-}
 
 std::string ColumnName(const Fields& names, size_t column) {
   return fmt::format("column {}{}", column + 1,
                      names.empty() ? "" : fmt::format(" ('{}')", names[column]));
 }
 
-float Number(const Csv& csv, const Fields& names, size_t column, const std::string& field) {
-  const auto number = NumberIn(field);
-  if (number && std::isfinite(*number)) return *number;
+double Number(const Csv& csv, const Fields& names, size_t column, const std::string& field) {
+  const auto number = csv.NumberIn(field);
+  if (number && std::isfinite(static_cast<float>(*number))) return *number;
   throw DataError(
       fmt::format("{}: {} {}", csv.Where(), ColumnName(names, column),
                   field.empty() ? "is empty" : fmt::format("is '{}', not a number", field)),
-      "every cell needs a number; remove the line, or fill the cell");
+      "every cell needs a number; remove the line, fill the cell, or leave the column out by "
+      "data.ignore");
 }
 
 void CheckWidth(const Csv& csv, const Fields& fields, size_t columns) {
@@ -167,23 +184,32 @@ std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
   return number - 1;
 }
 
-bool IsNumber(const std::string& field) { return NumberIn(field).has_value(); }
+// True if the fields are 0, 1, 2, ...: pandas names columns so that have no names.
+bool CountColumns(const Fields& first) {
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (first[i] != std::to_string(i)) return false;
+  }
+  return first.size() >= 3;
+}
 
 // True if these are column names, some of which may be known: they contain no number, a known name and no number, or
 // all known names.
-bool AreNames(const Fields& first, const Fields& columns) {
+bool AreNames(const Csv& csv, const Fields& first, const Fields& columns) {
+  const auto is_number = [&csv](const std::string& field) { return csv.IsNumber(field); };
   const std::set<std::string_view> known(columns.begin(), columns.end());
   const auto is_known = [&](const std::string& field) { return known.contains(field); };
-  return std::ranges::none_of(first, IsNumber) ||
-         std::ranges::any_of(first, [&](const auto& f) { return !IsNumber(f) && is_known(f); }) ||
+  return std::ranges::none_of(first, is_number) ||
+         std::ranges::any_of(first, [&](const auto& f) { return !is_number(f) && is_known(f); }) ||
          (!known.empty() && std::ranges::count_if(first, is_known) >= std::ssize(known));
 }
 
-// True if the first line is a header: it has no number, whereas a sample has numbers besides the label.
+// True if the first line is a header: it has no number, whereas a sample has numbers besides the label; or it counts
+// the columns.
 bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   if (format.header != CsvFormat::Header::kAuto) return format.header == CsvFormat::Header::kYes;
-  if (!format.columns.empty()) return AreNames(first, format.columns);
-  if (!format.label.empty() && !NumberIn(format.label) &&
+  if (!format.columns.empty()) return AreNames(csv, first, format.columns);
+  if (CountColumns(first)) return true;
+  if (!format.label.empty() && !csv.IsNumber(format.label) &&
       std::ranges::find(first, format.label) != first.end()) {
     return true;
   }
@@ -191,10 +217,12 @@ bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
                                           : CountedColumn(format.label, first.size());
   std::optional<size_t> text;
   for (size_t column = first.size(); column-- > 0;) {
-    if (column != label && !NumberIn(first[column])) text = column;
+    const bool ignored =
+        std::ranges::find(format.ignore, std::to_string(column + 1)) != format.ignore.end();
+    if (column != label && !ignored && !csv.IsNumber(first[column])) text = column;
   }
   if (!text) return false;
-  if (std::ranges::none_of(first, IsNumber)) return true;
+  if (std::ranges::none_of(first, [&](const auto& f) { return csv.IsNumber(f); })) return true;
   throw DataError(fmt::format("{}: {} is '{}', not a number, and others are numbers", csv.Where(),
                               ColumnName({}, *text), first[*text]),
                   "every cell needs a number; data.header: yes, if these are names");
@@ -246,18 +274,49 @@ std::vector<size_t> PlacesOf(const Fields& wanted, const Fields& names, const st
                   DidYouMean(nearest) + "its columns are " + Some(names));
 }
 
-// Returns the columns of a sample: those of the format, or all but the label.
-std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, size_t label,
-                                  const CsvFormat& format) {
+// Returns the columns that the format ignores.  `lenient`: a test file may lack them.
+std::set<size_t> IgnoredColumns(const std::string& file, const Fields& first, bool header,
+                                const CsvFormat& format, bool lenient) {
+  std::set<size_t> ignored;
+  for (const std::string& name : format.ignore) {
+    const auto named = header ? std::ranges::find(first, name) : first.end();
+    if (named != first.end()) {
+      ignored.insert(static_cast<size_t>(named - first.begin()));
+    } else if (const auto counted = CountedColumn(name, first.size())) {
+      ignored.insert(*counted);
+    } else if (!lenient) {
+      throw DataError(
+          fmt::format("{}: no column is called '{}' (data.ignore)", file, name),
+          header ? DidYouMean(NearestName(name, first)) + "its columns are " + Some(first)
+                 : fmt::format("there is no header, so data.ignore has numbers from 1 to {}",
+                               first.size()));
+    }
+  }
+  return ignored;
+}
+
+// Returns the columns of a sample: those of the format, or all but the label and the ignored ones.
+std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, bool header,
+                                  size_t label, const CsvFormat& format) {
+  const bool known = !format.columns.empty();
+  const std::set<size_t> ignored = IgnoredColumns(file, first, header, format, known);
+  if (ignored.contains(label)) {
+    throw DataError(fmt::format("{}: data.ignore names the label, {}", file,
+                                ColumnName(header ? first : Fields(), label)),
+                    "data.label names the column of the label");
+  }
   std::vector<size_t> all(first.size());
   std::iota(all.begin(), all.end(), size_t{0});
-  std::erase(all, label);
-  if (format.columns.empty()) return all;
+  std::erase_if(all, [&](size_t column) { return column == label || ignored.contains(column); });
+  if (all.empty()) {
+    throw DataError(file + ": every column but the label is ignored", "data.ignore names fewer");
+  }
+  if (!known) return all;
   std::vector<size_t> places = PlacesOf(format.columns, first, file);
   for (const size_t place : all) {
     if (std::ranges::find(places, place) != places.end()) continue;
     throw DataError(fmt::format("{}: the training file has no column '{}'", file, first[place]),
-                    "both need the same columns, in any order");
+                    "both need the same columns, in any order; data.ignore leaves columns out");
   }
   return places;
 }
@@ -282,7 +341,7 @@ Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
                     "both need a header, or none");
   }
   plan.label = LabelColumn(file, plan.first, header, format.label);
-  plan.columns = SampleColumns(file, plan.first, plan.label, format);
+  plan.columns = SampleColumns(file, plan.first, header, plan.label, format);
   if (header) plan.names = plan.first;
   return plan;
 }
@@ -290,17 +349,19 @@ Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
 // Holds the samples in the order of their lines.
 struct Rows {
   int64_t samples = 0;
-  std::vector<float> numbers;  // of the kept samples
-  ChannelMoments moments;      // of all samples, if some may not be kept
+  std::vector<double> numbers;  // of the kept samples
+  ChannelMoments moments;       // of all samples, if some may not be kept
+  std::vector<double> first;    // the first sample
+  std::vector<bool> counts;     // by column: each number is the one before plus 1
   // Holds the labels as numbers, 0 for a text; and the texts of all, each followed by a line feed.
-  std::vector<float> labels;
+  std::vector<double> labels;
   std::string texts;
   int64_t words = 0;  // labels that are no numbers
   int64_t first_word = 0;
 };
 
 void AddLabel(const Csv& csv, const Plan& plan, const std::string& text, Rows& rows) {
-  const auto number = NumberIn(text);
+  const auto number = csv.NumberIn(text);
   if (text.empty() || (number && !std::isfinite(*number))) {
     Number(csv, plan.names, plan.label, text);
   }
@@ -310,7 +371,7 @@ void AddLabel(const Csv& csv, const Plan& plan, const std::string& text, Rows& r
   rows.texts += '\n';
 }
 
-void AddRow(const Csv& csv, const Plan& plan, int64_t keep, std::vector<float>& sample,
+void AddRow(const Csv& csv, const Plan& plan, int64_t keep, std::vector<double>& sample,
             Rows& rows) {
   const Fields fields = csv.Split();
   CheckWidth(csv, fields, plan.first.size());
@@ -320,13 +381,18 @@ void AddRow(const Csv& csv, const Plan& plan, int64_t keep, std::vector<float>& 
   }
   if (rows.samples < keep) rows.numbers.insert(rows.numbers.end(), sample.begin(), sample.end());
   if (keep != kKeepAll) rows.moments.Add(sample.data(), 1);
+  if (rows.samples == 0) rows.first = sample;
+  for (size_t c = 0; c < sample.size(); ++c) {
+    if (sample[c] != rows.first[c] + static_cast<double>(rows.samples)) rows.counts[c] = false;
+  }
   AddLabel(csv, plan, fields[plan.label], rows);
   ++rows.samples;
 }
 
 Rows ReadRows(Csv& csv, const Plan& plan, int64_t keep) {
-  Rows rows{.moments = ChannelMoments(plan.columns.size(), 1)};
-  std::vector<float> sample;
+  Rows rows{.moments = ChannelMoments(plan.columns.size(), 1),
+            .counts = std::vector<bool>(plan.columns.size(), true)};
+  std::vector<double> sample;
   bool more = plan.names.empty() || csv.Next();
   for (; more; more = csv.Next()) AddRow(csv, plan, keep, sample, rows);
   return rows;
@@ -377,7 +443,7 @@ TableLabels LabelsOf(const Csv& csv, const Plan& plan, Rows& rows, Fields words,
                                   ColumnName(plan.names, plan.label), text),
                       "classes are " + Join(words));
     }
-    labels.numbers.push_back(static_cast<float>(known->second));
+    labels.numbers.push_back(static_cast<double>(known->second));
   }
   labels.texts = rows.words;
   labels.first_text = rows.first_word;
@@ -393,24 +459,105 @@ void NameColumns(const Plan& plan, Table& table) {
   table.label_column = plan.names[plan.label];
 }
 
+constexpr int64_t kFewestCounted = 3;  // two lines that count prove nothing
+
+// True for the name that pandas gives to an index: none, or "Unnamed: 0".
+bool IsUnnamed(const std::string& name) { return name.empty() || name.starts_with("Unnamed: "); }
+
+// Leaves out columns without a name that count the lines, and returns their names.
+std::vector<std::string> LeaveOutIndices(Plan& plan, Rows& rows) {
+  std::vector<std::string> indices;
+  std::vector<size_t> kept;  // positions in a sample
+  for (size_t c = 0; c < plan.columns.size(); ++c) {
+    const bool index = !plan.names.empty() && IsUnnamed(plan.names[plan.columns[c]]) &&
+                       rows.counts[c] && rows.samples >= kFewestCounted;
+    if (index) {
+      indices.push_back(plan.names[plan.columns[c]]);
+    } else {
+      kept.push_back(c);
+    }
+  }
+  if (indices.empty() || kept.empty()) return {};
+  const size_t width = plan.columns.size();
+  size_t to = 0;
+  for (size_t row = 0; row < rows.numbers.size(); row += width) {
+    for (const size_t c : kept) rows.numbers[to++] = rows.numbers[row + c];
+  }
+  rows.numbers.resize(to);
+  rows.moments.KeepChannels(kept);
+  std::vector<size_t> columns;
+  std::vector<bool> counts;
+  for (const size_t c : kept) {
+    columns.push_back(plan.columns[c]);
+    counts.push_back(rows.counts[c]);
+  }
+  plan.columns = std::move(columns);
+  rows.counts = std::move(counts);
+  return indices;
+}
+
+std::string SeparatorName(char separator) {
+  return separator == '\t' ? "tabs" : separator == ' ' ? "blanks" : fmt::format("'{}'", separator);
+}
+
+// Says how the file was read, and warns of columns that are probably no data.
+DataNotes NotesOf(const Csv& csv, const CsvFormat& format, const Plan& plan, const Rows& rows,
+                  const std::vector<std::string>& indices) {
+  DataNotes notes;
+  const bool guessed = format.header == CsvFormat::Header::kAuto;
+  notes.read_as =
+      fmt::format("{}{}, fields separated by {}{}", plan.names.empty() ? "no header" : "a header",
+                  guessed ? " (guessed)" : "", SeparatorName(csv.separator()),
+                  format.decimal_comma ? ", decimal comma" : "");
+  for (const std::string& name : format.ignore)
+    notes.left_out.push_back(fmt::format("column '{}'", name));
+  for (const std::string& name : indices) {
+    notes.left_out.push_back(
+        fmt::format("column '{}', which has no name and counts the lines", name));
+  }
+  if (guessed && CountColumns(plan.first)) {
+    notes.warnings.push_back(fmt::format(
+        "its first line counts the columns and is taken for their names; data.header: no, "
+        "if it is a sample"));
+  }
+  for (size_t c = 0; c < plan.columns.size(); ++c) {
+    const size_t column = plan.columns[c];
+    const std::string name = ColumnName(plan.names, column);
+    const std::string key = plan.names.empty() || plan.names[column].empty()
+                                ? std::to_string(column + 1)
+                                : fmt::format("'{}'", plan.names[column]);
+    if (rows.counts[c] && rows.samples >= kFewestCounted) {
+      notes.warnings.push_back(
+          fmt::format("{} counts the lines; data.ignore: [{}], if it is no data", name, key));
+    } else if (!plan.names.empty() && IsUnnamed(plan.names[column])) {
+      notes.warnings.push_back(fmt::format(
+          "column {} has no name; data.ignore: [{}], if it is no data", column + 1, column + 1));
+    }
+  }
+  return notes;
+}
+
 }  // namespace
 
 CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& words,
                  NumberLabels number_labels) {
-  Csv csv(path, format.separator);
-  const Plan plan = PlanOf(csv, path.string(), format);
+  Csv csv(path, format.separator, format.decimal_comma);
+  Plan plan = PlanOf(csv, path.string(), format);
   Rows rows = ReadRows(csv, plan, format.keep);
   if (rows.samples == 0) throw DataError(path.string() + " has a header and no samples");
   CsvTable csv_table;
   csv_table.names = plan.names;
+  if (format.columns.empty()) csv_table.indices = LeaveOutIndices(plan, rows);
   Table& table = csv_table.table;
   table.name = path.string();
   table.samples = rows.samples;
   table.sample_shape = Shape{static_cast<int64_t>(plan.columns.size())};
   table.labels = LabelsOf(csv, plan, rows, words, number_labels);
+  table.decimal_comma = format.decimal_comma;
+  table.notes = NotesOf(csv, format, plan, rows, csv_table.indices);
   NameColumns(plan, table);
   const auto values = std::make_shared<TableValues>();
-  values->numbers = std::move(rows.numbers);
+  values->numbers = InFewestBits(std::move(rows.numbers));
   if (rows.samples > format.keep) values->of_all = std::move(rows.moments);
   table.read = [values] { return *values; };
   table.where = [name = path.string(), header = !plan.names.empty()](int64_t sample) {
@@ -419,10 +566,11 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   return csv_table;
 }
 
-CsvNumbers ReadCsvNumbers(const fs::path& path, int64_t count, const Fields& columns) {
-  Csv csv(path, 0);
+CsvNumbers ReadCsvNumbers(const fs::path& path, int64_t count, const Fields& columns,
+                          bool decimal_comma) {
+  Csv csv(path, 0, decimal_comma);
   const Fields first = csv.Split();
-  const bool header = AreNames(first, columns);
+  const bool header = AreNames(csv, first, columns);
   std::vector<size_t> places(first.size());
   std::iota(places.begin(), places.end(), size_t{0});
   CsvNumbers csv_numbers;

@@ -1,8 +1,8 @@
 // Reads CSV: one line per sample, with separated numbers and a column of labels (RFC 4180, without line ends inside
 // quotes).  Plain or .gz, UTF-8.
 //
-// Every line must have as many fields as the first, and a number in each but the label's; else a DataError names file,
-// line and column.
+// Every line must have as many fields as the first, and a number in each but the label's and the ignored ones; else a
+// DataError names file, line and column.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +15,30 @@ namespace dtrain {
 
 struct CsvFormat {
   enum class Header { kAuto, kYes, kNo };
-  char separator = 0;  // 0: the most frequent of , ; and tab in the first line
+  // ' ': any number of blanks and tabs.  0: the most frequent of , ; | and tab in the first line; blanks if it has none.
+  char separator = 0;
+  bool decimal_comma = false;  // 1,5 is one and a half; then 0 above does not take the comma
   Header header =
-      // kAuto finds a header if the first line has no number or contains the label's name.
+      // kAuto finds a header if the first line has no number, contains the label's name, or counts the columns from 0 on
+      // (0, 1, 2, ...), as pandas names them.
       Header::kAuto;
   // Names the label's column, or gives its number (from 1); "": the last one.
   std::string label;
+  // Columns that are not read, by name or number.
+  std::vector<std::string> ignore = {};
   // A sample has these columns, in the order of the training file: the header must have exactly these and the label, in
-  // any order.  Empty: all columns but the label, in the file's order.
+  // any order, and may have ignored ones.  Empty: all columns but the label and the ignored ones, in the file's order.
   std::vector<std::string> columns = {};
   // Only the first `keep` samples' numbers are kept (DatasetSource::KeepFirst).  All lines are read.
   int64_t keep = kKeepAll;
 };
 
 struct CsvTable {
-  Table table;                     // samples of [columns - 1] numbers; `read` returns them
+  Table table;                     // samples of [columns] numbers; `read` returns them
   std::vector<std::string> names;  // of all columns; empty without a header
+  // A column without a name that counts the lines is left out, as pandas writes an index.  These are such columns, by
+  // their names ("" or "Unnamed: 0").
+  std::vector<std::string> indices;
 };
 
 // NumberLabels is the treatment of labels that are all numbers.
@@ -47,7 +55,7 @@ CsvTable ReadCsv(const std::filesystem::path& path, const CsvFormat& format,
 
 // Holds samples without labels, for a model that takes `count` numbers per sample.
 struct CsvNumbers {
-  std::vector<float> numbers;        // [samples, count]
+  std::vector<double> numbers;       // [samples, count]
   std::vector<std::string> ignored;  // columns that the model does not use
 };
 
@@ -55,6 +63,6 @@ struct CsvNumbers {
 // these names, is a header.  If there is a header and the names are known, columns are found by name, and missing ones
 // are a DataError; else they are taken in order, and there must be `count` of them.
 CsvNumbers ReadCsvNumbers(const std::filesystem::path& path, int64_t count,
-                          const std::vector<std::string>& columns = {});
+                          const std::vector<std::string>& columns = {}, bool decimal_comma = false);
 
 }  // namespace dtrain

@@ -32,9 +32,10 @@ constexpr int64_t kMostPacked = 1100;               // zlib compresses by at mos
 struct Look {
   std::vector<int64_t> data_shape, label_shape;
   bool bytes = false;
+  bool doubles = false;  // the values have more digits than a float
   bool whole_labels = false;
-  std::vector<float> labels;
-  DTRAIN_FIELDS(data_shape, label_shape, bytes, whole_labels, labels)
+  std::vector<double> labels;
+  DTRAIN_FIELDS(data_shape, label_shape, bytes, doubles, whole_labels, labels)
 };
 
 // Returns the limits of a child that holds `held` bytes of numbers.  A damaged file whose header promises more than
@@ -92,17 +93,22 @@ void LookAt(const Hdf5Reader& in, const Hdf5Names& names, MemoryFile& answer) {
   look.data_shape = in.ShapeOf(names.data);
   look.label_shape = in.ShapeOf(names.label);
   look.bytes = in.TypeOf(names.data) == ValueType::kBytes;
+  const bool floats = in.TypeOf(names.data) == ValueType::kFloat ? in.ValueBytesOf(names.data) <= 4
+                                                                 : in.ValueBytesOf(names.data) <= 2;
+  look.doubles = !look.bytes && !floats;
   look.whole_labels = in.TypeOf(names.label) != ValueType::kFloat;
   CountOf(in.path(), look.data_shape);
   look.labels.resize(static_cast<size_t>(CountOf(in.path(), look.label_shape)));
-  in.ReadFloats(names.label, look.labels);
+  in.ReadDoubles(names.label, look.labels);
   answer.WriteAt(0, ToBytes(look));
 }
 
 // Throws CheckpointError if a value is not finite; `begin` is the first sample.
-void CheckFinite(const fs::path& path, const std::string& name, std::span<const float> values,
+template <class T>
+void CheckFinite(const fs::path& path, const std::string& name, std::span<const T> values,
                  int64_t each, int64_t begin) {
-  const auto wrong = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+  const auto wrong =
+      std::ranges::find_if(values, [](T x) { return !std::isfinite(static_cast<float>(x)); });
   if (wrong == values.end()) return;
   throw CheckpointError(fmt::format("{}: sample {} of '{}' has the value {}", path.string(),
                                     begin + (wrong - values.begin()) / each, name, *wrong),
@@ -112,10 +118,17 @@ void CheckFinite(const fs::path& path, const std::string& name, std::span<const 
 // Holds the kept samples of a file, and the moments of all files so far.
 struct FirstSamples {
   std::vector<uint8_t> bytes;
-  std::vector<float> numbers;
+  std::vector<float> floats;
+  std::vector<double> doubles;
   ChannelMoments moments;
-  DTRAIN_FIELDS(bytes, numbers, moments)
+  DTRAIN_FIELDS(bytes, floats, doubles, moments)
 };
+
+// Converts samples whose last axis is the channels.
+template <class Values>
+Values WithChannelsInFront(const Look& look, const Values& values) {
+  return ChannelsToFront(values, look.data_shape[1] * look.data_shape[2], look.data_shape[3]);
+}
 
 // Reads the samples to keep of a file, and all others too if moments are measured.
 template <class T>
@@ -129,7 +142,10 @@ void ReadFirst(const Hdf5Reader& in, const std::string& name, const Look& look,
     const int64_t count = std::min(most, read - begin);
     block.resize(static_cast<size_t>(count * each));
     in.ReadRows(name, begin, std::span<T>(block));
-    if constexpr (std::is_same_v<T, float>) CheckFinite(in.path(), name, block, each, begin);
+    if constexpr (!std::is_same_v<T, uint8_t>) {
+      CheckFinite(in.path(), name, std::span<const T>(block), each, begin);
+    }
+    if (part.layout == ImageLayout::kHwc) block = WithChannelsInFront(look, block);
     if (part.measure) moments.Add(block.data(), static_cast<size_t>(count));
     block.resize(static_cast<size_t>(each * std::clamp<int64_t>(keep - begin, 0, count)));
     kept.insert(kept.end(), block.begin(), block.end());
@@ -159,14 +175,27 @@ void CheckLook(const fs::path& path, const Look& look) {
   }
 }
 
+template <class T>
+std::vector<T> ValuesIn(const std::string& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
 void AppendValues(const fs::path& path, const std::string& name, const Look& look,
-                  TableValues& values) {
+                  ImageLayout layout, TableValues& values) {
   const auto count = static_cast<size_t>(CountOf(path, look.data_shape));
-  const size_t held = count * (look.bytes ? 1 : sizeof(float));
+  const size_t held = count * (look.bytes     ? sizeof(uint8_t)
+                               : look.doubles ? sizeof(double)
+                                              : sizeof(float));
   const auto read = [&](const Hdf5Reader& in, MemoryFile& answer) {
     if (look.bytes) {
       return WriteValues<uint8_t>(
           in, name, [&](auto& to) { in.ReadBytes(name, to); }, answer);
+    }
+    if (look.doubles) {
+      return WriteValues<double>(
+          in, name, [&](auto& to) { in.ReadDoubles(name, to); }, answer);
     }
     WriteValues<float>(
         in, name, [&](auto& to) { in.ReadFloats(name, to); }, answer);
@@ -175,19 +204,20 @@ void AppendValues(const fs::path& path, const std::string& name, const Look& loo
   if (found.size() != held) {
     throw DataError(path.string() + " has changed while it was read");
   }
-  if (look.bytes) {
-    values.bytes.insert(values.bytes.end(), found.begin(), found.end());
-    return;
-  }
-  const size_t begin = values.numbers.size();
-  values.numbers.resize(begin + count);
-  std::memcpy(values.numbers.data() + begin, found.data(), found.size());
-  try {
-    CheckFinite(path, name, std::span(values.numbers).subspan(begin),
-                static_cast<int64_t>(count) / look.data_shape[0], 0);
-  } catch (const CheckpointError& error) {
-    throw DataError(error.what(), error.hint());
-  }
+  const int64_t each = static_cast<int64_t>(count) / look.data_shape[0];
+  const auto append = [&]<class T>(std::vector<T> read_values, std::vector<T>& to) {
+    if constexpr (!std::is_same_v<T, uint8_t>) {
+      try {
+        CheckFinite(path, name, std::span<const T>(read_values), each, 0);
+      } catch (const CheckpointError& error) {
+        throw DataError(error.what(), error.hint());
+      }
+    }
+    if (layout == ImageLayout::kHwc) read_values = WithChannelsInFront(look, read_values);
+    to.insert(to.end(), read_values.begin(), read_values.end());
+  };
+  if (look.bytes) return append(ValuesIn<uint8_t>(found), values.bytes);
+  std::visit([&]<class T>(std::vector<T>& to) { append(ValuesIn<T>(found), to); }, values.numbers);
 }
 
 void AppendFirst(const fs::path& path, const std::string& name, const Look& look,
@@ -197,19 +227,29 @@ void AppendFirst(const fs::path& path, const std::string& name, const Look& look
         FirstSamples first{.moments = moments};
         if (look.bytes) {
           ReadFirst(in, name, look, part, first.bytes, first.moments);
+        } else if (look.doubles) {
+          ReadFirst(in, name, look, part, first.doubles, first.moments);
         } else {
-          ReadFirst(in, name, look, part, first.numbers, first.moments);
+          ReadFirst(in, name, look, part, first.floats, first.moments);
         }
         answer.WriteAt(0, ToBytes(first));
       }));
   values.bytes.insert(values.bytes.end(), found.bytes.begin(), found.bytes.end());
-  values.numbers.insert(values.numbers.end(), found.numbers.begin(), found.numbers.end());
+  const auto append = [&]<class T>(const std::vector<T>& from) {
+    if (from.empty()) return;
+    std::vector<T>& to = std::get<std::vector<T>>(values.numbers);
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(found.floats);
+  append(found.doubles);
   moments = found.moments;
 }
 
-ChannelMoments NoMoments(const Look& look) {
+ChannelMoments NoMoments(const Look& look, ImageLayout layout) {
   const std::vector<int64_t>& shape = look.data_shape;
-  const int64_t channels = shape.size() == 2 || shape.size() == 4 ? shape[1] : 1;
+  const int64_t channels = layout == ImageLayout::kHwc              ? shape[3]
+                           : shape.size() == 2 || shape.size() == 4 ? shape[1]
+                                                                    : 1;
   int64_t each = 1;
   for (size_t axis = 1; axis < shape.size(); ++axis) each *= shape[axis];
   return {static_cast<size_t>(channels), static_cast<size_t>(each / channels)};
@@ -219,13 +259,14 @@ ChannelMoments NoMoments(const Look& look) {
 TableValues ReadAll(const std::vector<fs::path>& files, const std::vector<Look>& looks,
                     const std::string& name, Hdf5Part part) {
   TableValues values;
+  if (looks[0].doubles) values.numbers = std::vector<double>();
   int64_t samples = 0;
   for (const Look& look : looks) samples += look.data_shape[0];
   const bool whole = part.keep >= samples;
-  ChannelMoments moments = NoMoments(looks[0]);
+  ChannelMoments moments = NoMoments(looks[0], part.layout);
   for (size_t f = 0; f < files.size() && (whole || part.measure || part.keep > 0); ++f) {
     if (whole) {
-      AppendValues(files[f], name, looks[f], values);
+      AppendValues(files[f], name, looks[f], part.layout, values);
     } else {
       AppendFirst(files[f], name, looks[f], part, moments, values);
       part.keep = std::max<int64_t>(0, part.keep - looks[f].data_shape[0]);
@@ -233,6 +274,22 @@ TableValues ReadAll(const std::vector<fs::path>& files, const std::vector<Look>&
   }
   if (!whole && part.measure) values.of_all = std::move(moments);
   return values;
+}
+
+// Decides where the channels of images are.  Caffe's files have them first, which is taken where the shape does not
+// tell.
+void SettleLayout(Hdf5Part& part, Table& table) {
+  Shape& sample = table.sample_shape;
+  if (sample.rank() != 3) {
+    part.layout = ImageLayout::kChw;
+    return;
+  }
+  const bool guessed = part.layout == ImageLayout::kAuto;
+  const bool last = ChannelsLast(sample, part.layout).value_or(false);
+  part.layout = last ? ImageLayout::kHwc : ImageLayout::kChw;
+  if (last) sample = Shape{sample[2], sample[0], sample[1]};
+  table.notes.read_as =
+      fmt::format("layout {}{}", last ? "hwc" : "chw", guessed ? " (guessed)" : "");
 }
 
 }  // namespace
@@ -253,7 +310,7 @@ std::vector<fs::path> Hdf5FilesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
-Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, const Hdf5Part& part) {
+Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, Hdf5Part part) {
   if (files.empty()) throw DataError("the list names no HDF5 file");
   std::vector<Look> looks;
   std::vector<int64_t> ends;
@@ -272,6 +329,7 @@ Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, const
       table.labels.shape = Shape(label);
       table.bytes = look.bytes;
     } else if (Shape(label) != table.labels.shape || look.bytes != table.bytes ||
+               look.doubles != looks[0].doubles ||
                !std::ranges::equal(sample, std::span(looks[0].data_shape).subspan(1))) {
       throw DataError(fmt::format("{} and {} have samples of other shapes or types",
                                   files[0].string(), file.string()));
@@ -283,6 +341,7 @@ Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, const
     look.labels.clear();
   }
   table.name = files[0].string();
+  SettleLayout(part, table);
   table.where = [files, ends](int64_t sample) {
     const size_t file = std::ranges::upper_bound(ends, sample) - ends.begin();
     return fmt::format("{}: sample {}", files[file].string(),

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/data/tables/layout.h"
 #include "framework/data/tables/table.h"
 
 namespace dtrain {
@@ -28,9 +29,10 @@ struct Hdf5Part {
   int64_t keep = kKeepAll;  // only the first `keep` samples are kept
   // Computes the moments of all samples even if not all are kept; if false, no more than these are read.
   bool measure = false;
+  ImageLayout layout = ImageLayout::kAuto;
 };
 
 Table OpenHdf5(const std::vector<std::filesystem::path>& files, const Hdf5Names& names,
-               const Hdf5Part& part = {});
+               Hdf5Part part = {});
 
 }  // namespace dtrain

@@ -10,6 +10,7 @@
 
 #include "framework/core/error.h"
 #include "framework/data/files/archive.h"
+#include "framework/data/tables/layout.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -63,6 +64,13 @@ void ReadType(const MemberReader& in, std::string_view text, NpyHeader& header) 
       quoted ? value.substr(1, end - 1) : value.substr(0, value.find(']'));
   const std::string_view allowed[] = {"<f4", "<f8", "|u1", "|i1", "|b1", "<u2",
                                       "<i2", "<u4", "<i4", "<u8", "<i8"};
+  const std::string_view kind = type.substr(std::min<size_t>(1, type.size()), 1);
+  if (kind == "U" || kind == "S" || kind == "O") {
+    throw DataError(
+        fmt::format("{}: its values are {}", in.name(), kind == "O" ? "Python objects" : "texts"),
+        "for labels: names, numbers = numpy.unique(labels, return_inverse=True); save the numbers, "
+        "and give the names as data.class_names");
+  }
   if (!quoted || std::ranges::find(allowed, type) == std::end(allowed)) {
     throw DataError(
         fmt::format("{}: its values are of type '{}'; dtrain reads uint8, float32 and float64, and "
@@ -113,19 +121,30 @@ NpyHeader ReadHeader(MemberReader& in) {
 }
 
 template <class T>
-void Append(const char* from, size_t count, std::vector<float>& to) {
-  for (size_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, from + i * sizeof(T), sizeof(T));
-    to.push_back(static_cast<float>(value));
-  }
+void Append(const char* from, size_t count, Numbers& numbers) {
+  std::visit(
+      [&]<class To>(std::vector<To>& to) {
+        for (size_t i = 0; i < count; ++i) {
+          T value;
+          std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+          to.push_back(static_cast<To>(value));
+        }
+      },
+      numbers);
+}
+
+// Returns an empty list of numbers that holds the header's values without loss.
+Numbers NumbersFor(const NpyHeader& header) {
+  const bool floats = header.kind == 'f' ? header.value_bytes == 4 : header.value_bytes <= 2;
+  if (floats) return std::vector<float>();
+  return std::vector<double>();
 }
 
 void AppendValues(const NpyHeader& header, const std::string& block, size_t bytes,
                   TableValues& values) {
   const char* const from = block.data();
   const size_t count = bytes / static_cast<size_t>(header.value_bytes);
-  std::vector<float>& to = values.numbers;
+  Numbers& to = values.numbers;
   if (header.bytes()) {
     values.bytes.insert(values.bytes.end(), block.begin(),
                         block.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -151,29 +170,18 @@ void AppendValues(const NpyHeader& header, const std::string& block, size_t byte
 // `begin` is the index of the first sample.
 void CheckFinite(const MemberReader& in, const NpyHeader& header, const TableValues& values,
                  int64_t begin = 0) {
-  const auto wrong =
-      std::ranges::find_if(values.numbers, [](float value) { return !std::isfinite(value); });
-  if (wrong == values.numbers.end()) return;
-  const int64_t place = wrong - values.numbers.begin();
-  const int64_t each = header.shape.rank() > 0 ? header.shape.CountFrom(1) : 1;
-  throw DataError(fmt::format("{}: value {} of sample {} is {}, not a finite float32", in.name(),
-                              place % each, begin + place / each, *wrong),
-                  "remove such samples, or give them a number: numpy.isfinite finds them");
-}
-
-template <class T>
-std::vector<T> ChannelsToFront(const std::vector<T>& from, int64_t pixels, int64_t channels) {
-  std::vector<T> to(from.size());
-  const auto each = static_cast<size_t>(pixels * channels);
-  for (size_t begin = 0; begin < from.size(); begin += each) {
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t p = 0; p < pixels; ++p) {
-        to[begin + static_cast<size_t>(c * pixels + p)] =
-            from[begin + static_cast<size_t>(p * channels + c)];
-      }
-    }
-  }
-  return to;
+  std::visit(
+      [&](const auto& numbers) {
+        const auto wrong = std::ranges::find_if(
+            numbers, [](auto value) { return !std::isfinite(static_cast<float>(value)); });
+        if (wrong == numbers.end()) return;
+        const int64_t place = wrong - numbers.begin();
+        const int64_t each = header.shape.rank() > 0 ? header.shape.CountFrom(1) : 1;
+        throw DataError(fmt::format("{}: value {} of sample {} is {}, not a finite float32",
+                                    in.name(), place % each, begin + place / each, *wrong),
+                        "remove such samples, or give them a number: numpy.isfinite finds them");
+      },
+      values.numbers);
 }
 
 std::string ContentOf(const NpyHeader& header) { return "an array of " + header.shape.ToString(); }
@@ -201,7 +209,7 @@ int64_t SamplesOfABlock(const NpyHeader& header) {
 void ReadSamples(MemberReader& in, const NpyHeader& header, int64_t begin, int64_t count,
                  bool channels_last, TableValues& values) {
   values.bytes.clear();
-  values.numbers.clear();
+  values.numbers = NumbersFor(header);
   std::string block(static_cast<size_t>(count * header.shape.CountFrom(1) * header.value_bytes),
                     '\0');
   in.ReadExactly(block.data(), block.size(), ContentOf(header));
@@ -214,8 +222,8 @@ void ReadSamples(MemberReader& in, const NpyHeader& header, int64_t begin, int64
 }
 
 void AddMoments(const TableValues& values, size_t samples, ChannelMoments& moments) {
-  if (values.bytes.empty()) return moments.Add(values.numbers.data(), samples);
-  moments.Add(values.bytes.data(), samples);
+  if (!values.bytes.empty()) return moments.Add(values.bytes.data(), samples);
+  std::visit([&](const auto& numbers) { moments.Add(numbers.data(), samples); }, values.numbers);
 }
 
 // Appends the first `count` values.
@@ -224,7 +232,11 @@ void Keep(const TableValues& values, int64_t count, TableValues& kept) {
     if (!from.empty()) to.insert(to.end(), from.begin(), from.begin() + count);
   };
   append(values.bytes, kept.bytes);
-  append(values.numbers, kept.numbers);
+  std::visit(
+      [&]<class T>(const std::vector<T>& numbers) {
+        append(numbers, std::get<std::vector<T>>(kept.numbers));
+      },
+      values.numbers);
 }
 
 }  // namespace
@@ -237,6 +249,7 @@ NpyHeader ReadNpyHeader(const fs::path& path) {
 NpyArray ReadNpy(const fs::path& path) {
   MemberReader in(path);
   NpyArray array{ReadHeader(in), {}};
+  array.values.numbers = NumbersFor(array);
   auto left = static_cast<size_t>(array.shape.count()) * static_cast<size_t>(array.value_bytes);
   std::string block(std::min(left, kBlock), '\0');
   while (left > 0) {
@@ -259,6 +272,7 @@ TableValues ReadNpyPart(const fs::path& path, const NpyPart& part) {
   const int64_t channels = ChannelsOf(header.shape, part.channels_last);
   ChannelMoments moments(static_cast<size_t>(channels), static_cast<size_t>(each / channels));
   TableValues kept, values;
+  kept.numbers = NumbersFor(header);
   for (int64_t begin = 0; begin < read; begin += SamplesOfABlock(header)) {
     const int64_t count = std::min(SamplesOfABlock(header), read - begin);
     ReadSamples(in, header, begin, count, part.channels_last, values);

@@ -22,7 +22,7 @@ struct NpyHeader {
 };
 
 struct NpyArray : NpyHeader {
-  TableValues values;  // bytes if bytes(), else numbers rounded to 32 bits, all finite
+  TableValues values;  // bytes if bytes(), else numbers, all finite as floats
 };
 
 // The part to read of an array's samples, [N, ...].

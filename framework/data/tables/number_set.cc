@@ -3,53 +3,81 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
 
 namespace dtrain {
-
 namespace {
 
-void SetMeanAndDeviation(const std::vector<double>& means, const std::vector<double>& variances,
-                         ImageSetSpec& spec) {
-  std::vector<float> deviations;
-  for (size_t c = 0; c < means.size(); ++c) {
-    const auto deviation = static_cast<float>(std::sqrt(variances[c]));
-    // A constant column carries no information, whatever its divisor.
-    const bool same = !(deviation > 1e-6 * std::abs(means[c])) || !std::isnormal(deviation);
-    deviations.push_back(same ? 1.0f : deviation);
-  }
-  spec.mean = PerChannel(std::vector<float>(means.begin(), means.end()));
-  spec.deviation = PerChannel(std::move(deviations));
+// A constant channel carries no information, whatever its divisor; sums of doubles leave it some 1e-15 of its mean.
+bool IsConstant(double mean, double deviation) {
+  return !(deviation > 1e-11 * std::abs(mean)) || !std::isnormal(deviation);
 }
 
-}  // namespace
+struct MeanAndDeviation {
+  std::vector<double> means, deviations;
+  std::vector<int64_t> constant;  // channels of deviation 1, because all their values are equal
+};
 
-void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
-  if (numbers.of_all) {
-    return SetMeanAndDeviation(numbers.of_all->means(), numbers.of_all->variances(), spec);
+MeanAndDeviation Of(std::vector<double> means, const std::vector<double>& variances) {
+  MeanAndDeviation found{std::move(means), {}, {}};
+  for (size_t c = 0; c < variances.size(); ++c) {
+    const double deviation = std::sqrt(variances[c]);
+    const bool constant = IsConstant(found.means[c], deviation);
+    found.deviations.push_back(constant ? 1 : deviation);
+    if (constant) found.constant.push_back(static_cast<int64_t>(c));
   }
-  const auto channels = static_cast<size_t>(spec.image_shape[0]);
-  const auto each = static_cast<size_t>(spec.image_shape.CountFrom(1));
-  const size_t samples = numbers.samples.size() / (channels * each);
-  // Each channel's sum is in sample order; memory is read once.
+  return found;
+}
+
+// Measures the channels of samples that have `each` values of the first channel, then of the next, and so on.  Each
+// channel's sum is in sample order; memory is read once for each of the two sums.
+template <class T>
+MeanAndDeviation Measured(const std::vector<T>& values, size_t channels, size_t each) {
+  const size_t samples = values.size() / (channels * each);
   const auto mean_of = [&](const auto& term) {
     std::vector<double> sums(channels);
-    const float* from = numbers.samples.data();
+    const T* from = values.data();
     for (size_t i = 0; i < samples; ++i) {
       for (size_t c = 0; c < channels; ++c) {
-        for (size_t p = 0; p < each; ++p) sums[c] += term(c, *from++);
+        for (size_t p = 0; p < each; ++p) sums[c] += term(c, static_cast<double>(*from++));
       }
     }
     for (double& sum : sums) sum /= static_cast<double>(samples * each);
     return sums;
   };
-  const std::vector<double> means = mean_of([](size_t, float x) { return static_cast<double>(x); });
+  std::vector<double> means = mean_of([](size_t, double x) { return x; });
   const std::vector<double> variances =
-      mean_of([&](size_t c, float x) { return (x - means[c]) * (x - means[c]); });
-  SetMeanAndDeviation(means, variances, spec);
+      mean_of([&](size_t c, double x) { return (x - means[c]) * (x - means[c]); });
+  return Of(std::move(means), variances);
+}
+
+}  // namespace
+
+std::vector<int64_t> MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec) {
+  MeanAndDeviation found;
+  if (numbers.of_all) {
+    found = Of(numbers.of_all->means(), numbers.of_all->variances());
+  } else {
+    found = std::visit(
+        [&](const auto& values) {
+          return Measured(values, static_cast<size_t>(spec.image_shape[0]),
+                          static_cast<size_t>(spec.image_shape.CountFrom(1)));
+        },
+        numbers.samples);
+  }
+  spec.mean = PerChannel(std::move(found.means));
+  spec.deviation = PerChannel(std::move(found.deviations));
+  return found.constant;
+}
+
+void MeasureTargets(const std::vector<double>& targets, ImageSetSpec& spec) {
+  MeanAndDeviation found = Measured(targets, static_cast<size_t>(spec.target_shape.count()), 1);
+  spec.target_mean = PerChannel(std::move(found.means));
+  spec.target_deviation = PerChannel(std::move(found.deviations));
 }
 
 NumberSet::NumberSet(const ImageSetSpec& spec, LabelledNumbers train, LabelledNumbers test)
@@ -58,7 +86,7 @@ NumberSet::NumberSet(const ImageSetSpec& spec, LabelledNumbers train, LabelledNu
   for (const Split split : kSplits) {
     const LabelledNumbers& part = numbers(split);
     const auto samples = static_cast<size_t>(size(split));
-    DT_CHECK(part.samples.size() == samples * spec.image_shape.count());
+    DT_CHECK(CountOf(part.samples) == samples * spec.image_shape.count());
     DT_CHECK(part.classes.empty() || part.targets.empty());
     DT_CHECK(part.targets.size() % static_cast<size_t>(spec.target_shape.count()) == 0);
   }
@@ -77,20 +105,29 @@ void NumberSet::Fill(Split split, std::span<const int64_t> indices, uint64_t epo
   const LabelledNumbers& part = numbers(split);
   const int64_t channels = spec_.image_shape[0], each = spec_.image_shape.CountFrom(1);
   const int64_t width = spec_.target_shape.count();
+  batch.loss_unit = spec_.loss_unit();
   float* to = batch.fields[0].f32();
+  const auto fill_sample = [&](const auto& values, int64_t index) {
+    const auto* from = values.data() + index * channels * each;
+    for (int64_t c = 0; c < channels; ++c) {
+      const double mean = spec_.mean[c], deviation = spec_.deviation[c];
+      for (int64_t i = 0; i < each; ++i) {
+        *to++ = static_cast<float>((static_cast<double>(*from++) - mean) / deviation);
+      }
+    }
+  };
   for (size_t row = 0; row < indices.size(); ++row) {
     const int64_t index = indices[row];
     DT_CHECK(index >= 0 && index < size(split)) << "sample " << index << " of " << size(split);
-    const float* from = part.samples.data() + index * channels * each;
-    for (int64_t c = 0; c < channels; ++c) {
-      const float mean = spec_.mean[c], deviation = spec_.deviation[c];
-      for (int64_t i = 0; i < each; ++i) *to++ = (*from++ - mean) / deviation;
-    }
+    std::visit([&](const auto& values) { fill_sample(values, index); }, part.samples);
     if (spec_.classes > 0) {
       batch.fields[1].i32()[row] = part.classes[index];
-    } else {
-      std::copy_n(part.targets.data() + index * width, width,
-                  batch.fields[1].f32() + static_cast<int64_t>(row) * width);
+      continue;
+    }
+    const double* target = part.targets.data() + index * width;
+    float* const label = batch.fields[1].f32() + static_cast<int64_t>(row) * width;
+    for (int64_t k = 0; k < width; ++k) {
+      label[k] = static_cast<float>((target[k] - spec_.target_mean[k]) / spec_.target_deviation[k]);
     }
   }
 }
@@ -103,7 +140,7 @@ DataHashes NumberSet::Hashes() const {
       hash.Update(bytes.data(), bytes.size());
     };
     const LabelledNumbers& part = numbers(split);
-    add(part.samples);
+    std::visit(add, part.samples);
     add(part.classes);
     add(part.targets);
   });

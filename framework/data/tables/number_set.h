@@ -7,25 +7,31 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/data/dataset.h"
 #include "framework/data/images/image_set.h"
 #include "framework/data/tables/channel_moments.h"
+#include "framework/data/tables/numbers.h"
 
 namespace dtrain {
 
 // Holds one split. samples: [n, spec.image_shape] row-major; either classes [n] or targets [n, spec.target_shape].
 struct LabelledNumbers {
-  std::vector<float> samples;
+  Numbers samples;
   std::vector<uint16_t> classes;
-  std::vector<float> targets;
+  std::vector<double> targets;
   std::optional<ChannelMoments> of_all = {};  // moments of all samples, if not all are here
 };
 
 // Computes the mean and deviation of each entry of the first axis (a channel of images, a column of a table), from
-// these samples in order or, if given, from the moments of all.  A constant column has deviation 1.
-void MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec);
+// these samples in order or, if given, from the moments of all.  A constant one has deviation 1; returns which these
+// are.
+std::vector<int64_t> MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec);
+
+// Computes the mean and deviation of each entry of a target, from these samples.
+void MeasureTargets(const std::vector<double>& targets, ImageSetSpec& spec);
 
 class NumberSet : public Dataset {
  public:
@@ -35,10 +41,19 @@ class NumberSet : public Dataset {
   int64_t size(Split split) const override;
   std::vector<FieldSpec> fields() const override { return ImageFields(spec_); }
   int64_t classes() const override { return spec_.classes; }
+  std::span<const uint16_t> ClassOf(Split split) const override { return numbers(split).classes; }
   const ImageSetSpec* image_info() const override { return &spec_; }
+  const DataNotes* notes() const override { return notes_ ? &*notes_ : nullptr; }
+  void Note(DataNotes notes) { notes_ = std::move(notes); }  // of a user's own files
+  void KeepTargets() override {
+    spec_.target_mean = 0;
+    spec_.target_deviation = 1;
+  }
   void Normalise(const ImageSetSpec& like) override {
     spec_.mean = like.mean;
     spec_.deviation = like.deviation;
+    spec_.target_mean = like.target_mean;
+    spec_.target_deviation = like.target_deviation;
   }
   void Fill(Split split, std::span<const int64_t> indices, uint64_t epoch,
             Batch& batch) const override;
@@ -49,6 +64,7 @@ class NumberSet : public Dataset {
   const LabelledNumbers& numbers(Split split) const { return splits_[static_cast<size_t>(split)]; }
 
   ImageSetSpec spec_;
+  std::optional<DataNotes> notes_;
   std::array<LabelledNumbers, 3> splits_;  // in the order of Split; validation is empty
 };
 

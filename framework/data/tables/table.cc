@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-bool IsClass(float label) {
+bool IsClass(double label) {
   return label >= 0 && label < kClassesMost && label == std::floor(label);
 }
 
@@ -31,11 +31,11 @@ std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes) {
                                 table.name, labels.shape.count()),
                     "data.task: regression, for labels that are numbers");
   }
-  const float limit = static_cast<float>(classes > 0 ? classes : kClassesMost);
+  const auto limit = static_cast<double>(classes > 0 ? classes : kClassesMost);
   std::vector<uint16_t> numbers;
   numbers.reserve(labels.numbers.size());
   for (size_t i = 0; i < labels.numbers.size(); ++i) {
-    const float label = labels.numbers[i];
+    const double label = labels.numbers[i];
     if (!IsClass(label) || label >= limit) {
       throw DataError(fmt::format("{}: the label is {}, classes are the whole numbers from 0 to {}",
                                   table.where(static_cast<int64_t>(i)), label, limit - 1),

@@ -13,6 +13,7 @@
 
 #include "framework/data/dataset.h"
 #include "framework/data/tables/channel_moments.h"
+#include "framework/data/tables/numbers.h"
 #include "framework/device/shape.h"
 
 namespace dtrain {
@@ -20,18 +21,18 @@ namespace dtrain {
 // Holds the values of the kept samples, one after the other: either bytes or numbers.
 struct TableValues {
   std::vector<uint8_t> bytes;
-  std::vector<float> numbers;
+  Numbers numbers;
   std::optional<ChannelMoments> of_all = {};  // moments of all samples, if not all are here
 
-  std::vector<float> TakeNumbers() {  // as numbers, whichever there are
+  Numbers TakeNumbers() {  // as numbers, whichever there are
     return bytes.empty() ? std::move(numbers) : std::vector<float>(bytes.begin(), bytes.end());
   }
 };
 
 struct TableLabels {
-  Shape shape;                 // of one sample: [], or [K] for several numbers
-  std::vector<float> numbers;  // [samples, shape]
-  bool whole_type = false;     // the file's type is one of whole numbers
+  Shape shape;                  // of one sample: [], or [K] for several numbers
+  std::vector<double> numbers;  // [samples, shape]
+  bool whole_type = false;      // the file's type is one of whole numbers
   std::vector<std::string> words =
       // Text labels: `numbers` are indices of this list.
       {};
@@ -48,6 +49,8 @@ struct Table {
   // If the file names its columns, these are the names of a sample's numbers, and of the label.
   std::vector<std::string> columns = {};
   std::string label_column = {};
+  bool decimal_comma = false;                        // of a text file's numbers
+  DataNotes notes = {};                              // how the file was read
   std::function<TableValues()> read;                 // throws DataError
   std::function<std::string(int64_t sample)> where;  // "a.csv: line 18", for messages about a label
 };

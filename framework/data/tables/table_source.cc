@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
 #include "framework/core/file.h"
+#include "framework/core/text.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -44,7 +46,7 @@ void MeasureImages(const LabelledImages& images, const std::optional<ChannelMome
                    ImageSetSpec& spec) {
   if (!of_all) return MeasurePixels(images, spec);
   const std::vector<double> variances = of_all->variances();
-  std::vector<float> means, deviations;
+  std::vector<double> means, deviations;  // floats, as MeasurePixels gives them
   for (size_t c = 0; c < variances.size(); ++c) {
     means.push_back(static_cast<float>(of_all->means()[c] / 255));
     const double variance = variances[c] / (255.0 * 255.0);
@@ -52,6 +54,33 @@ void MeasureImages(const LabelledImages& images, const std::optional<ChannelMome
   }
   spec.mean = PerChannel(std::move(means));
   spec.deviation = PerChannel(std::move(deviations));
+}
+
+// True if every label is one 1 among 0s.
+bool AreOneHot(const TableLabels& labels) {
+  const auto width = static_cast<size_t>(labels.shape.count());
+  if (width < 2) return false;
+  for (size_t begin = 0; begin < labels.numbers.size(); begin += width) {
+    const auto label = std::span(labels.numbers).subspan(begin, width);
+    if (std::ranges::count(label, 1.0) != 1) return false;
+    if (std::ranges::count(label, 0.0) != static_cast<std::ptrdiff_t>(width) - 1) return false;
+  }
+  return true;
+}
+
+// Warns of columns or channels with one value in all samples; the measured deviation says which.
+void NoteConstants(const ImageSetSpec& spec, const std::vector<int64_t>& constant,
+                   DataNotes& notes) {
+  if (constant.empty()) return;
+  std::vector<std::string> names;
+  for (const int64_t c : constant) {
+    const bool named = std::ssize(spec.columns) == spec.image_shape[0];
+    names.push_back(named ? fmt::format("'{}'", spec.columns[c]) : std::to_string(c + 1));
+  }
+  const char* const what = spec.image_shape.rank() == 1 ? "column" : "channel";
+  notes.warnings.push_back(fmt::format("{}{} {} {} one value in all samples", what,
+                                       names.size() == 1 ? "" : "s", Join(names),
+                                       names.size() == 1 ? "has" : "have"));
 }
 
 }  // namespace
@@ -139,7 +168,21 @@ void TableSource::Settle(config::Reader& reader) {
   const bool images = images_ && train_->bytes && spec_.image_shape.rank() >= 2;
   if (images_ && spec_.image_shape.rank() >= 2) spec_.image_shape = WithChannel(spec_.image_shape);
   spec_.numbers = !images || regression;
+  spec_.decimal_comma = train_->decimal_comma;
   pixels_.Check(reader, spec_);
+  notes_ = train_->notes;
+  notes_.files = train_->name;
+  std::string as = regression ? "number" : "class";
+  if (labels.shape.count() > 1) as = Counted(labels.shape.count(), "number");
+  notes_.read_as += fmt::format(
+      "{}label {} a {}", notes_.read_as.empty() ? "" : "; ",
+      train_->label_column.empty() ? "is" : fmt::format("'{}' is", train_->label_column), as);
+  if (spec_.classes == 0 && AreOneHot(labels)) {
+    notes_.warnings.push_back(
+        "each label is one 1 among 0s; classes are single numbers, as numpy.argmax(labels, 1) "
+        "gives "
+        "them");
+  }
 }
 
 int64_t TableSource::size(Split split) const {
@@ -181,17 +224,25 @@ std::unique_ptr<Dataset> TableSource::LoadImages(uint64_t seed) const {
   if (test_) test_values = test_->read();
   LabelledImages train = images_of(*train_, values);
   pixels_.Fill([&] { MeasureImages(train, values.of_all, spec); }, spec);
-  return std::make_unique<ImageSet>(spec, std::move(train),
-                                    test_ ? images_of(*test_, test_values) : LabelledImages(),
-                                    pixels_.augment(), seed);
+  auto set = std::make_unique<ImageSet>(spec, std::move(train),
+                                        test_ ? images_of(*test_, test_values) : LabelledImages(),
+                                        pixels_.augment(), seed);
+  set->Note(notes_);
+  return set;
 }
 
 std::unique_ptr<Dataset> TableSource::LoadNumbers() const {
   ImageSetSpec spec = spec_;
   LabelledNumbers train = NumbersOf(*train_);
-  pixels_.Fill([&] { MeasureNumbers(train, spec); }, spec);
-  return std::make_unique<NumberSet>(spec, std::move(train),
-                                     test_ ? NumbersOf(*test_) : LabelledNumbers());
+  std::vector<int64_t> constant;
+  pixels_.Fill([&] { constant = MeasureNumbers(train, spec); }, spec);
+  if (spec.classes == 0) MeasureTargets(train.targets, spec);
+  DataNotes notes = notes_;
+  NoteConstants(spec, constant, notes);
+  auto set = std::make_unique<NumberSet>(spec, std::move(train),
+                                         test_ ? NumbersOf(*test_) : LabelledNumbers());
+  set->Note(std::move(notes));
+  return set;
 }
 
 }  // namespace dtrain

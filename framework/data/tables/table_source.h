@@ -60,6 +60,7 @@ class TableSource : public DatasetSource {
   PixelKeys pixels_;
   std::optional<Table> train_, test_;
   double test_share_ = 0;
+  DataNotes notes_;
 };
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ class SentencePairs : public Dataset {
   std::string ManifestHash() const override { return Hashes().all; }
   DataHashes Hashes() const override;
   const SentencePairs* sentence_pairs() const override { return this; }
+  const DataNotes* notes() const override { return notes_ ? &*notes_ : nullptr; }
+  void Note(DataNotes notes) { notes_ = std::move(notes); }  // of a user's own files
 
   std::span<const int32_t> Source(Split split, int64_t index) const {
     return pairs(split).source.Sentence(index);
@@ -93,6 +96,7 @@ class SentencePairs : public Dataset {
   const Pairs& pairs(Split split) const { return pairs_[static_cast<size_t>(split)]; }
 
   TextInfo info_;
+  std::optional<DataNotes> notes_;
   std::array<Pairs, 3> pairs_;
 };
 

@@ -24,8 +24,8 @@ std::string ToJson(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::vector<float> OfEachChannel(const PerChannel& values, int64_t channels) {
-  std::vector<float> each;
+std::vector<double> OfEachChannel(const PerChannel& values, int64_t channels) {
+  std::vector<double> each;
   for (int64_t c = 0; c < channels; ++c) each.push_back(values[c]);
   return each;
 }
@@ -39,6 +39,12 @@ void Describe(const ImageSetSpec& spec, Metadata& metadata) {
   metadata["sample"] = ToJson(spec.image_shape.extents());
   metadata["mean"] = ToJson(OfEachChannel(spec.mean, channels));
   metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));
+  if (spec.numbers && spec.classes == 0) {
+    const int64_t targets = spec.target_shape.count();
+    metadata["output"] = "normalised: a label is y * target_deviation + target_mean";
+    metadata["target_mean"] = ToJson(OfEachChannel(spec.target_mean, targets));
+    metadata["target_deviation"] = ToJson(OfEachChannel(spec.target_deviation, targets));
+  }
   metadata["classes"] = std::to_string(spec.classes);
   metadata["class_names"] = ToJson(spec.class_names);
   if (!spec.numbers) metadata["orientation"] = NameOf(spec.orientation);
