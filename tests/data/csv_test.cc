@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "framework/core/error.h"
 #include "framework/data/images/image_set.h"
 #include "tests/data/table_files.h"
@@ -47,11 +49,11 @@ class Csv : public testing::Test {
 TEST_F(Csv, HeaderSeparatorAndLabelAreFound) {
   const CsvTable plain = Read("1,2,0\n3,4.5,1\r\n");
   EXPECT_THAT(plain.names, IsEmpty());
-  EXPECT_THAT(plain.table.read().numbers, ElementsAre(1, 2, 3, 4.5f));
+  EXPECT_THAT(InDouble(plain.table.read().numbers), ElementsAre(1, 2, 3, 4.5f));
   EXPECT_THAT(plain.table.labels.numbers, ElementsAre(0, 1));
   const CsvTable named = Read("kind;\"a; b\";c\n x ; 1e-2;+3\ny;4;-5\n\n", Labelled("kind"));
   EXPECT_THAT(named.names, ElementsAre("kind", "a; b", "c"));
-  EXPECT_THAT(named.table.read().numbers, ElementsAre(0.01f, 3, 4, -5));
+  EXPECT_THAT(InDouble(named.table.read().numbers), ElementsAre(0.01, 3, 4, -5));
   EXPECT_THAT(named.table.labels.words, ElementsAre("x", "y"));
   EXPECT_EQ(named.table.where(1), Path("t.csv") + ": line 3");
   EXPECT_THAT(Read("1\t2\n3\t4\n", Labelled("1")).table.labels.numbers, ElementsAre(1, 3));
@@ -141,7 +143,7 @@ TEST_F(Csv, RowsForAModelAreTakenByName) {
 TEST_F(Csv, TheLabelsNameIsLookedForInAHeaderOnly) {
   const CsvTable plain = Read("5,7,1\n6,8,2\n", Labelled("1"));
   EXPECT_THAT(plain.table.labels.numbers, ElementsAre(5, 6));
-  EXPECT_THAT(plain.table.read().numbers, ElementsAre(7, 1, 8, 2));
+  EXPECT_THAT(InDouble(plain.table.read().numbers), ElementsAre(7, 1, 8, 2));
   CsvFormat format = Labelled("1");
   format.header = CsvFormat::Header::kYes;
   EXPECT_THAT(Read("5,7,1\n6,8,2\n", format).table.labels.numbers, ElementsAre(2));
@@ -152,6 +154,114 @@ TEST_F(Csv, QuotesAreAroundAWholeField) {
   EXPECT_THAT(Read("1, \"a \"\"b\"\"\" \n2,c\n").table.labels.words, ElementsAre("a \"b\"", "c"));
   for (const char* line : {"\"0.2\"5,1", "5\"0.2\",1", "\"1\" 2,1", "\"1\" \"2\",1"}) {
     EXPECT_THAT(Refusal(fmt::format("1,1\n{}\n", line)), HasSubstr("line 2: its quotes"));
+  }
+}
+
+std::vector<double> NumbersIn(const CsvTable& csv) { return InDouble(csv.table.read().numbers); }
+
+// Returns all notes of a table, a line each.
+std::string NotesOf(const CsvTable& csv) {
+  std::string text = csv.table.notes.read_as + "\n";
+  for (const std::string& left_out : csv.table.notes.left_out)
+    text += "left out " + left_out + "\n";
+  for (const std::string& warning : csv.table.notes.warnings) text += "warning " + warning + "\n";
+  return text;
+}
+
+TEST_F(Csv, BlanksAndBarsSeparateFields) {
+  const CsvTable blanks = Read("a b  label\n 1   2.5 0 \n3\t4 1\n5 6 0\n");
+  EXPECT_THAT(blanks.names, ElementsAre("a", "b", "label"));
+  EXPECT_THAT(NumbersIn(blanks), ElementsAre(1, 2.5, 3, 4, 5, 6));
+  EXPECT_THAT(NotesOf(blanks), HasSubstr("a header (guessed), fields separated by blanks"));
+  EXPECT_THAT(NumbersIn(Read("7 1\n8 2\n")), ElementsAre(7, 8));
+  EXPECT_THAT(Read("\"a b\" c\n1 2\n").names, ElementsAre("a b", "c"));
+  EXPECT_THAT(NumbersIn(Read("a|b|c\n1|2|0\n3|4|1\n")), ElementsAre(1, 2, 3, 4));
+  CsvFormat format;
+  format.separator = ' ';
+  EXPECT_THAT(NumbersIn(Read("1  2\n3 4\n", format)), ElementsAre(1, 3));
+}
+
+TEST_F(Csv, ADecimalCommaIsAPoint) {
+  CsvFormat format;
+  format.decimal_comma = true;
+  EXPECT_THAT(NumbersIn(Read("a;b;label\n1,5;-2;0\n3;4,25;1\n", format)),
+              ElementsAre(1.5, -2, 3, 4.25));
+  EXPECT_THAT(Read("1,5;0,5\n2;1\n", format).table.labels.numbers, ElementsAre(0.5, 1));
+  EXPECT_THAT(Refusal("1.234,5;0\n2;1\n", format), HasSubstr("is '1.234,5', not a number"));
+  EXPECT_THAT(Refusal("1,5;0\n2;1\n"), HasSubstr("is '1,5', not a number"));
+  folder_.Write("new.csv", "1,5;2\n");
+  EXPECT_THAT(ReadCsvNumbers(Path("new.csv"), 2, {}, true).numbers, ElementsAre(1.5, 2));
+}
+
+TEST_F(Csv, IgnoredColumnsAreNotRead) {
+  CsvFormat format;
+  format.ignore = {"name", "4"};
+  const CsvTable named = Read("a,name,b,c,label\n1,x,2,9,0\n3,y,4,9,1\n", format);
+  EXPECT_THAT(NumbersIn(named), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(named.table.columns, ElementsAre("a", "b"));
+  EXPECT_THAT(NotesOf(named), AllOf(HasSubstr("left out column 'name'"), HasSubstr("'4'")));
+  format.ignore = {"1"};
+  EXPECT_THAT(NumbersIn(Read("x,2,0\ny,4,1\n", format)), ElementsAre(2, 4)) << "no header";
+  format.ignore = {"nmae"};
+  EXPECT_THAT(Refusal("name,b,label\n1,2,0\n", format), HasSubstr("no column is called 'nmae'"));
+  format.ignore = {"label"};
+  EXPECT_THAT(Refusal("name,b,label\n1,2,0\n", format), HasSubstr("data.ignore names the label"));
+  format.ignore = {"1", "2"};
+  EXPECT_THAT(Refusal("name,b,label\n1,2,0\n", format), HasSubstr("every column but the label"));
+}
+
+// pandas writes its index as a first column without a name.
+TEST_F(Csv, AnIndexIsLeftOutAndOtherCountsAreWarnedOf) {
+  const CsvTable index = Read(",a,label\n0,7,0\n1,5,1\n2,9,0\n");
+  EXPECT_THAT(index.indices, ElementsAre(""));
+  EXPECT_THAT(NumbersIn(index), ElementsAre(7, 5, 9));
+  EXPECT_THAT(index.table.columns, ElementsAre("a"));
+  EXPECT_EQ(index.table.sample_shape, Shape{1});
+  EXPECT_THAT(NotesOf(index),
+              HasSubstr("left out column '', which has no name and counts the lines"));
+  EXPECT_THAT(Read("Unnamed: 0,a,label\n5,7,0\n6,5,1\n7,9,0\n").indices, ElementsAre("Unnamed: 0"));
+  const CsvTable counted = Read("id,a,label\n1,7,0\n2,5,1\n3,9,0\n");
+  EXPECT_THAT(NumbersIn(counted), ElementsAre(1, 7, 2, 5, 3, 9));
+  EXPECT_THAT(NotesOf(counted), HasSubstr("column 1 ('id') counts the lines; data.ignore: ['id']"));
+  EXPECT_THAT(NotesOf(Read("1,7,0\n2,5,1\n3,9,0\n")), HasSubstr("data.ignore: [1]"));
+  EXPECT_THAT(NotesOf(Read(",a,label\n0,7,0\n2,5,1\n1,9,0\n")), HasSubstr("column 1 has no name"));
+  EXPECT_THAT(NotesOf(Read("b,a,label\n0,7,0\n2,5,1\n1,9,0\n")), Not(HasSubstr("warning")));
+  CsvFormat format;
+  format.keep = 2;
+  EXPECT_THAT(NumbersIn(Read(",a,label\n0,7,0\n1,5,1\n2,9,0\n", format)), ElementsAre(7, 5));
+}
+
+// The test file may have the index, or lack it.
+TEST_F(Csv, ATestFileMayHaveTheIndexToo) {
+  folder_.Write("train.csv", ",a,label\n0,7,0\n1,5,1\n2,9,0\n");
+  for (const char* test : {",a,label\n3,4,1\n4,6,0\n", "a,label\n4,1\n6,0\n"}) {
+    folder_.Write("test.csv", test);
+    const auto set = SourceOf("csv", fmt::format("train: {}, test: {}, mean: [0], deviation: [1]",
+                                                 Path("train.csv"), Path("test.csv")))
+                         ->Load("", 1);
+    EXPECT_EQ(SampleOf(*set, Split::kTest, 1).first, std::vector<float>{6});
+  }
+}
+
+TEST_F(Csv, NumbersThatCountTheColumnsAreTheirNames) {
+  const CsvTable csv = Read("0,1,2\n5,7,0\n6,8,1\n");
+  EXPECT_THAT(csv.names, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(NumbersIn(csv), ElementsAre(5, 7, 6, 8));
+  EXPECT_THAT(NotesOf(csv), HasSubstr("counts the columns and is taken for their names"));
+  CsvFormat format;
+  format.header = CsvFormat::Header::kNo;
+  EXPECT_THAT(NumbersIn(Read("0,1,2\n5,7,0\n6,8,1\n", format)), ElementsAre(0, 1, 5, 7, 6, 8));
+}
+
+// A float has no digit left for a second.
+TEST_F(Csv, TimesKeepTheirSeconds) {
+  std::string text = "when,label\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("{},{}\n", 1'700'000'000 + 7 * i % 100, i % 2);
+  folder_.Write("train.csv", text);
+  const auto set = SourceOf("csv", "train: " + Path("train.csv"))->Load("", 1);
+  const double deviation = std::sqrt((100.0 * 100 - 1) / 12);
+  for (const int i : {0, 1, 50, 99}) {
+    EXPECT_NEAR(SampleOf(*set, Split::kTrain, i).first[0], (7 * i % 100 - 49.5) / deviation, 1e-6);
   }
 }
 
@@ -202,7 +312,9 @@ TEST_F(Csv, TextsAreClassesAndNumbersAreWhatTheyLookLike) {
   EXPECT_EQ(SourceOf("csv", numbers)->classes(), 4);
   const auto regression = SourceOf("csv", numbers + ", task: regression");
   EXPECT_EQ(regression->classes(), 0);
-  EXPECT_EQ(SampleOf(*regression->Load("", 1), Split::kTrain, 1).second, 3);
+  const auto as_given = regression->Load("", 1);
+  as_given->KeepTargets();
+  EXPECT_EQ(SampleOf(*as_given, Split::kTrain, 1).second, 3);
   folder_.Write("numbers.csv", "1,0\n2,-3\n3,1\n");
   EXPECT_EQ(SourceOf("csv", numbers)->fields()[1].dtype, DType::kF32);
 }

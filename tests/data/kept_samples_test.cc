@@ -112,7 +112,7 @@ TEST_F(KeptSamples, OfACsvFileAreAllThatIsInMemory) {
   const CsvTable csv = ReadCsv(Path("t.csv"), format);
   EXPECT_EQ(csv.table.samples, kSamples);
   EXPECT_EQ(std::ssize(csv.table.labels.numbers), kSamples);
-  EXPECT_EQ(csv.table.read().numbers.size(), 2u * kKept);
+  EXPECT_EQ(CountOf(csv.table.read().numbers), 2u * kKept);
   EXPECT_TRUE(csv.table.read().of_all.has_value());
 }
 
@@ -148,7 +148,7 @@ TEST_F(KeptSamples, OfNpyFiles) {
 TEST_F(KeptSamples, OfNpyFilesAreReadAndNoMoreWhereNothingIsMeasured) {
   const std::string file = NpyOf<float>("<f4", "40, 2", Values(2 * kSamples));
   folder_.Write("x.npy", file.substr(0, file.size() - 4));
-  EXPECT_EQ(ReadNpyPart(Path("x.npy"), {.keep = kKept}).numbers.size(), 2u * kKept);
+  EXPECT_EQ(CountOf(ReadNpyPart(Path("x.npy"), {.keep = kKept}).numbers), 2u * kKept);
   EXPECT_THAT(
       WhatOf<DataError>([&] { ReadNpyPart(Path("x.npy"), {.keep = kKept, .measure = true}); }),
       HasSubstr("x.npy ends at byte"));

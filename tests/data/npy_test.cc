@@ -38,7 +38,7 @@ class Npy : public testing::Test {
 TEST_F(Npy, EveryTypeIsReadAsTheNumbersThatItHolds) {
   const auto numbers = [&](const std::string& file) {
     folder_.Write("x.npy", file);
-    return ReadNpy(folder_ / "x.npy").values.numbers;
+    return InDouble(ReadNpy(folder_ / "x.npy").values.numbers);
   };
   EXPECT_THAT(numbers(NpyOf<float>("<f4", "2,", {1.5f, -2})), ElementsAre(1.5f, -2));
   EXPECT_THAT(numbers(NpyOf<double>("<f8", "2,", {1.5, -2})), ElementsAre(1.5f, -2));
@@ -57,7 +57,8 @@ TEST_F(Npy, OtherFilesAreRefusedByName) {
   EXPECT_THAT(Refusal(NpyOf<float>(">f4", "1,", {1})),
               AllOf(HasSubstr("x.npy"), HasSubstr("type '>f4'")));
   EXPECT_THAT(Refusal(NpyHeaderText("<f2", "0,")), HasSubstr("type '<f2'"));
-  EXPECT_THAT(Refusal(NpyHeaderText("|O", "0,")), HasSubstr("type '|O'"));
+  EXPECT_THAT(Refusal(NpyHeaderText("|O", "0,")), HasSubstr("its values are Python objects"));
+  EXPECT_THAT(Refusal(NpyHeaderText("<U5", "0,")), HasSubstr("its values are texts"));
   EXPECT_THAT(Refusal(NpyHeaderText("<f4", "2, 2", "True")), HasSubstr("Fortran order"));
   EXPECT_THAT(Refusal(NpyOf<float>("<f4", "3,", {1, 2})),
               AllOf(HasSubstr("ends at byte"), HasSubstr("an array of [3]")));
@@ -104,10 +105,12 @@ TEST_F(Npy, SamplesFitAModelAsTheyDidInTraining) {
   };
   const NpyArray turned = fitted(file, set->image_info()->image_shape);
   EXPECT_EQ(turned.shape, (Shape{1, 3, 2, 2}));
-  EXPECT_EQ(turned.values.numbers, SampleOf(*set, Split::kTrain, 0).first);
-  EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 2, 2", last), Shape{3, 2, 2}).values.numbers, last);
-  EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 4", last), Shape{1, 3, 4}).values.numbers, last);
-  EXPECT_EQ(fitted(NpyOf<float>("<f4", "12,", last), Shape{1}).values.numbers, last);
+  EXPECT_EQ(turned.values.numbers, Numbers(SampleOf(*set, Split::kTrain, 0).first));
+  EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 2, 2", last), Shape{3, 2, 2}).values.numbers,
+            Numbers(last));
+  EXPECT_EQ(fitted(NpyOf<float>("<f4", "1, 3, 4", last), Shape{1, 3, 4}).values.numbers,
+            Numbers(last));
+  EXPECT_EQ(fitted(NpyOf<float>("<f4", "12,", last), Shape{1}).values.numbers, Numbers(last));
   const auto refusal = [&](const std::string& samples, const Shape& shape) {
     return WhatOf<DataError>([&] { fitted(samples, shape); });
   };
@@ -134,7 +137,12 @@ TEST_F(Npy, VectorsAreNormalisedByTheirColumnsAndMayHaveNumbersAsLabels) {
                                            ", mean: [0], deviation: [2]")
                            ->Load("", 1);
   EXPECT_EQ(numbers->fields()[1].dtype, DType::kF32);
-  EXPECT_EQ(SampleOf(*numbers, Split::kTrain, 1), (std::pair(std::vector<float>{1, 5}, 0.5f)));
+  EXPECT_EQ(SampleOf(*numbers, Split::kTrain, 1).first, (std::vector<float>{1, 5}));
+  const double target_deviation = std::sqrt((4 + 0.25 + 1) / 3 - 3.5 * 3.5 / 9);
+  EXPECT_NEAR(SampleOf(*numbers, Split::kTrain, 1).second, (0.5 - 3.5 / 3) / target_deviation,
+              1e-6);
+  numbers->KeepTargets();
+  EXPECT_EQ(SampleOf(*numbers, Split::kTrain, 1).second, 0.5f);
   const std::string text = ToText(*numbers->image_info());
   EXPECT_EQ(ToText(ImageSetSpecFromText(text, "again")), text);
 }

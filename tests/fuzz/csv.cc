@@ -11,7 +11,7 @@ namespace {
 
 void CheckTable(const CsvTable& csv) {
   const Table& table = csv.table;
-  const std::vector<float> numbers = table.read().numbers;
+  const std::vector<double> numbers = InDouble(table.read().numbers);
   Require(static_cast<int64_t>(numbers.size()) == table.samples * table.sample_shape.count() &&
               static_cast<int64_t>(table.labels.numbers.size()) == table.samples,
           "numbers are missing");

@@ -41,7 +41,7 @@ void Describe(const ImageSetSpec& spec, Metadata& metadata) {
   metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));
   if (spec.numbers && spec.classes == 0) {
     const int64_t targets = spec.target_shape.count();
-    metadata["output"] = "normalised: a label is y * target_deviation + target_mean";
+    metadata["output"] = "in the unit of the labels";
     metadata["target_mean"] = ToJson(OfEachChannel(spec.target_mean, targets));
     metadata["target_deviation"] = ToJson(OfEachChannel(spec.target_deviation, targets));
   }
@@ -70,6 +70,32 @@ void Describe(const TextInfo& info, Metadata& metadata) {
   metadata["pad"] = std::to_string(token::kPad);
   metadata["start"] = std::to_string(token::kStart);
   metadata["end"] = std::to_string(token::kEnd);
+}
+
+// Appends operators that turn the answer of a model back into the unit of the labels.
+void TurnTargetsBack(const ImageSetSpec& spec, OnnxGraph& graph) {
+  const bool scaled = spec.numbers && spec.classes == 0 &&
+                      (spec.target_mean.values() != PerChannel(0).values() ||
+                       spec.target_deviation.values() != PerChannel(1).values());
+  if (!scaled || graph.outputs.size() != 1) return;
+  const std::string answer = graph.outputs[0].name, normalised = answer + ".normalised";
+  for (OnnxNode& node : graph.nodes) {
+    std::ranges::replace(node.inputs, answer, normalised);
+    std::ranges::replace(node.outputs, answer, normalised);
+  }
+  const int64_t targets = spec.target_shape.count();
+  const auto add_tensor = [&](const std::string& name, const PerChannel& values) {
+    std::vector<float> floats;
+    for (const double value : OfEachChannel(values, targets)) {
+      floats.push_back(static_cast<float>(value));
+    }
+    graph.tensors.push_back({name, {targets}, std::move(floats)});
+  };
+  add_tensor("target_deviation", spec.target_deviation);
+  add_tensor("target_mean", spec.target_mean);
+  const std::string scaled_answer = answer + ".scaled";
+  graph.nodes.push_back({"Mul", {normalised, "target_deviation"}, {scaled_answer}, {}});
+  graph.nodes.push_back({"Add", {scaled_answer, "target_mean"}, {answer}, {}});
 }
 
 // The model's inputs, and what there is to say of them.
@@ -106,6 +132,9 @@ std::vector<OnnxGraph> OnnxOf(const StoredWeights& stored, const std::string& or
   const auto weights = Arranged(stored.weights, stored.layout.parameters, graph.weights(), origin);
   const auto state = Arranged(stored.state, stored.layout.state, graph.state(), origin);
   std::vector<OnnxGraph> graphs = TranslateModel({graph, weights.data(), state.data()});
+  if (!info.images.empty()) {
+    TurnTargetsBack(ImageSetSpecFromText(info.images, origin), graphs.front());
+  }
   for (OnnxGraph& each : graphs) each.metadata = metadata;
   return graphs;
 }
