@@ -65,6 +65,10 @@ std::string FindMpirun();
 // Returns the command that runs mpirun with these options.  Throws UsageError if PATH has no mpirun.
 ProgramCommand MakeMpirunCommand(const MpirunOptions& options);
 
+// Returns a command that starts /bin/true instead of the ranks, in the same way, and writes mpirun's own messages to
+// `log`: they say why no rank has started, which --quiet hides in `command`.
+ProgramCommand MakeMpirunProbe(ProgramCommand command, const std::filesystem::path& log);
+
 // Calls StartProgram, with a hint for users without mpirun.
 pid_t StartMpirun(const ProgramCommand& command);
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
@@ -67,8 +68,28 @@ void CheckOpenFiles(int needed) {
                    fmt::format("raise the limit (`ulimit -n {}`), or start fewer workers", needed));
 }
 
+// True for a variable by which a launcher describes its job.  Left in a shell, it would make mpirun ask that launcher for
+// machines, and end if there is none.  Settings of the user's, OMPI_MCA_* and PMIX_MCA_*, are none, unless another
+// mpirun has set them for a rank of its own; SLURM_JOB_ID, which mpirun does not read, tells run folders their job.
+bool DescribesAnotherJob(std::string_view entry) {
+  const std::string_view name = entry.substr(0, entry.find('='));
+  if (name == "SLURM_JOB_ID") return false;
+  for (const std::string_view prefix :
+       {"OMPI_MCA_orte_ess_", "OMPI_MCA_ess_base_", "OMPI_MCA_orte_hnp_",
+        "OMPI_MCA_orte_local_daemon_", "OMPI_MCA_orte_app_num", "OMPI_MCA_orte_top_session_dir",
+        "OMPI_MCA_orte_precondition_"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  for (const std::string_view prefix : {"OMPI_MCA_", "PMIX_MCA_", "PMIX_PKG"}) {
+    if (name.starts_with(prefix)) return false;
+  }
+  return name.starts_with("SLURM_") || name.starts_with("OMPI_") || name.starts_with("PMI_") ||
+         name.starts_with("PMI2_") || name.starts_with("PMIX_");
+}
+
 std::vector<std::string> RankEnvironment(const MpirunOptions& options) {
   std::vector<std::string> environment = OwnEnvironment();
+  if (options.hosts.empty()) std::erase_if(environment, DescribesAnotherJob);
   // Without mpi_yield_when_idle, more ranks than cores spin against each other: a small all-reduce then takes
   // 16-32 ms instead of 20 us.
   const auto unless_set = [&](const std::string& name, const std::string& value) {
@@ -167,6 +188,17 @@ ProgramCommand MakeMpirunCommand(const MpirunOptions& options) {
       command.arguments.push_back(argument);
     }
   }
+  return command;
+}
+
+ProgramCommand MakeMpirunProbe(ProgramCommand command, const fs::path& log) {
+  std::vector<std::string>& arguments = command.arguments;
+  const auto ranks = std::ranges::find(arguments, "-n");
+  arguments.erase(ranks + 2, arguments.end());
+  arguments.emplace_back("/bin/true");
+  std::erase(arguments, "--quiet");
+  command.log = log.string();
+  command.out = command.err = -1;
   return command;
 }
 

@@ -12,10 +12,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/log.h"
+#include "framework/core/printable.h"
 #include "framework/core/process.h"
 #include "framework/core/status_line.h"
 #include "framework/core/time.h"
@@ -193,6 +196,34 @@ std::unique_ptr<ProcessFolder> FolderInSharedMemory() {
   }
 }
 
+constexpr double kProbeSeconds = 10;
+constexpr size_t kProbeLines = 20;
+
+// Starts nothing but /bin/true by this mpirun, and returns what mpirun says of that: the lines that are not empty or
+// rules, indented.
+std::string WordsOfMpirun(const ProgramCommand& command, const fs::path& log) {
+  const pid_t probe = StartMpirun(MakeMpirunProbe(command, log));
+  const Nanos begin = WallNow();
+  int status = 0;
+  while (::waitpid(probe, &status, WNOHANG) == 0) {
+    if (WallNow() - begin > FromSeconds(kProbeSeconds)) {
+      ::kill(-probe, SIGKILL);
+      ::waitpid(probe, &status, 0);
+      break;
+    }
+    ::usleep(20'000);
+  }
+  std::istringstream lines(ReadFile(log));
+  std::string words;
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line) && count < kProbeLines;) {
+    if (line.find_first_not_of("- ") == std::string::npos) continue;
+    words += "\n    " + Printable(line);
+    ++count;
+  }
+  return words;
+}
+
 // Starts one mpirun and watches it until it ends.
 class Job {
  public:
@@ -206,7 +237,7 @@ class Job {
         host_(HostName()),
         inherited_(SocketsOf(::getpid())),
         mark_(fmt::format("{}={}", kStatusFolderVariable, folder_.path().string())) {
-    mpirun_ = StartMpirun(
+    command_ =
         MakeMpirunCommand({.ranks = options.ranks,
                            .executable = options.executable,
                            .arguments = arguments,
@@ -214,7 +245,8 @@ class Job {
                            .status_folder = folder_.path(),
                            .shared_memory = shared_memory_ == nullptr ? "" : shared_memory_->path(),
                            .out = relay_ ? relay_->out() : -1,
-                           .err = relay_ ? relay_->err() : -1}));
+                           .err = relay_ ? relay_->err() : -1});
+    mpirun_ = StartMpirun(command_);
     if (relay_) relay_->Start();
     if (!IsPrivateFolder(folder_.path())) {
       log::Warning(
@@ -246,6 +278,9 @@ class Job {
       end_.mpirun_signal = WTERMSIG(status);
       SignalRanks(end_.ranks, SIGKILL);  // mpirun can no longer end them
     }
+    const bool began = !end_.ranks.empty() || end_.exit_status == 0 || end_.stop_signal != 0;
+    // With other machines mpirun is not quiet.
+    if (!began && all_here_) end_.words = WordsOfMpirun(command_, folder_.path() / "mpirun.txt");
     return end_;
   }
 
@@ -451,6 +486,7 @@ class Job {
   const std::set<ino_t> inherited_;
   const std::string mark_;  // marks this job's ranks in their environment
   const Nanos begin_ = WallNow();
+  ProgramCommand command_;
   pid_t mpirun_ = 0;
   JobEnd end_;
   bool killed_ = false;             // this process killed them
@@ -463,6 +499,12 @@ class Job {
   Nanos stop_at_ = 0;
   bool stop_sent_ = false;
 };
+
+// Adds mpirun's own words to the verdict on a run of which no rank has lived.
+Verdict WithWords(Verdict verdict, const JobEnd& end) {
+  if (!end.words.empty()) verdict.line += "; mpirun says:" + end.words;
+  return verdict;
+}
 
 void Tell(const Verdict& verdict) {
   if (verdict.line.empty()) return;
@@ -491,7 +533,8 @@ int Supervise(const SupervisorOptions& options) {
   RemoveLeftFolders(kSharedMemory);
   std::vector<std::string> arguments = options.arguments;
   for (int restarts = 0;; ++restarts) {
-    const Verdict verdict = ClassifyExit(Job(options, arguments).Watch(signals), options.resume);
+    const JobEnd end = Job(options, arguments).Watch(signals);
+    const Verdict verdict = WithWords(ClassifyExit(end, options.resume), end);
     Tell(verdict);
     if (!verdict.rank_lost || restarts == options.max_restarts) {
       TellWhatGoesOn(options, verdict);

@@ -59,6 +59,7 @@ struct JobEnd {
   // Holds the exit status of first_lost as a shell reports it, if mpirun had not yet waited for it.
   std::optional<int> lost_status;
   bool never_began = false;  // the stop came before any rank had begun, and all were killed
+  std::string words = {};    // mpirun's own, indented lines, if no rank has lived
 };
 
 // Holds the line that reports the end to the user, and the exit code.

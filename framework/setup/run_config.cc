@@ -273,7 +273,9 @@ void ReadMachine(Reader root, RunConfig& run) {
   run.threads = root.Int("threads", 0)
                     .Min(0)
                     .Max(4096)
-                    .Help("threads per rank; 0: the cores of the node divided by its ranks");
+                    .Help(
+                        "threads per rank; 0: OMP_NUM_THREADS, else the cores of the node divided "
+                        "by its ranks");
   run.seed = static_cast<uint64_t>(static_cast<int64_t>(root.Int("seed", 1).Min(0).Help(
       "random seed for initial weights, shuffling, augmentation and dropout")));
 }

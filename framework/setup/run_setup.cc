@@ -162,6 +162,18 @@ int AgreeOnThreads(Transport& transport, int workers) {
   return std::stoi(Broadcast(transport, root ? std::to_string(ThreadsByRule(ranks, workers)) : ""));
 }
 
+void TellCrowding(int ranks, int threads, int cores) {
+  constexpr int kRanksOfACore = 4;  // a few take turns without harm
+  if (cores == 0) return;
+  if (ranks > kRanksOfACore * cores) {
+    log::Warning("{} on the {} of this machine take turns: each step waits for all of them",
+                 Counted(ranks, "rank"), Counted(cores, "core"));
+  } else if (threads > cores) {
+    log::Warning("{} a rank, and this machine has {}: they only wait for each other",
+                 Counted(threads, "thread"), Counted(cores, "core"));
+  }
+}
+
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule) {
   ExecutionPlan plan;

@@ -42,6 +42,10 @@ void DecideTargets(const Graph& graph, Dataset& dataset);
 // rank gets the same number.
 int AgreeOnThreads(Transport& transport, int workers);
 
+// Warns if these ranks of one machine, with so many threads each, wait for each other's cores.  Called by one rank of a
+// run; `cores` are those of its machine.
+void TellCrowding(int ranks, int threads, int cores);
+
 // Returns the plan by rule, or that of `plan: FILE`.  `threads_by_rule` is used if neither gives the number of threads.
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule);

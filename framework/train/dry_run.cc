@@ -8,6 +8,7 @@
 #include "framework/core/log.h"
 #include "framework/core/progress_display.h"
 #include "framework/data/batches.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/evaluate/run_evaluation.h"
 #include "framework/exchange/reducer.h"
 #include "framework/setup/run_exchange.h"
@@ -118,6 +119,9 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
       resumes && run.inputs.start.in_own_folder &&
       TellFinished(RunFolder(run.config.output), run.config, run.inputs.graph->metric_names(),
                    run.inputs.start.position, run.inputs.start.so_far, rule);
+  const auto ranks_here = std::ranges::count(run.config.rank_hosts, 0);
+  TellCrowding(static_cast<int>(ranks_here), run.inputs.plan.threads,
+               static_cast<int>(UsableCpus().size()));
   TellDevice(run.config);
   TellData(run.config, *run.inputs.dataset);
   return run;

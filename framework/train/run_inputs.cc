@@ -86,6 +86,10 @@ RunInputs AgreeOnInputs(Transport& transport, const RunConfig& config, const Tra
     LoadInputs(config, placement.IsWorker(transport.rank()), inputs);
     if (root) TellModel(*inputs.graph);
     if (root) DecideInputs(config, request, outputs.folder(), threads, inputs);
+    if (root) {
+      const auto ranks_here = static_cast<int>(transport.node_ranks().size());
+      TellCrowding(ranks_here, inputs.plan.threads, static_cast<int>(UsableCpus().size()));
+    }
   });
   inputs.plan =
       PlanFromJson(Broadcast(transport, root ? ToJson(inputs.plan) : ""), "rank 0's plan");

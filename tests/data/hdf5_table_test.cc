@@ -52,7 +52,52 @@ TEST_F(Hdf5Data, NumbersAsLabels) {
   folder_.Write("a.h5", Hdf5Of({2, 2}, {1, 2, 3, 4}, {0.5f, 1}));
   const auto set = SourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
   EXPECT_EQ(set->classes(), 0);
+  EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, -1) << "less the mean, over the deviation";
+  set->KeepTargets();
   EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).second, 0.5f);
+}
+
+TEST_F(Hdf5Data, ChannelsMayBeLast) {
+  std::vector<float> last(2 * 2 * 2 * 3);
+  for (size_t i = 0; i < last.size(); ++i) last[i] = static_cast<float>(i);
+  const std::vector<float> first = {0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11};
+  folder_.Write("a.h5", Hdf5Of({2, 2, 2, 3}, last, {0, 1}));
+  const std::string keys = "train: " + Path("a.h5") + ", mean: [0], deviation: [1]";
+  for (const char* layout : {"", ", layout: hwc"}) {
+    const auto set = SourceOf("hdf5", keys + layout)->Load("", 1);
+    EXPECT_EQ(set->fields()[0].sample_shape, (Shape{3, 2, 2}));
+    EXPECT_EQ(SampleOf(*set, Split::kTrain, 0).first, first);
+    EXPECT_THAT(set->notes()->read_as, HasSubstr("layout hwc"));
+  }
+  const auto as_stored = SourceOf("hdf5", keys + ", layout: chw")->Load("", 1);
+  EXPECT_EQ(as_stored->fields()[0].sample_shape, (Shape{2, 2, 3}));
+  EXPECT_EQ(SampleOf(*as_stored, Split::kTrain, 1).first,
+            std::vector<float>(last.begin() + 12, last.end()));
+  // Only the first sample is kept, and mean and deviation are those of all.
+  const auto kept = SourceOf("hdf5", "train: " + Path("a.h5"));
+  const auto all = kept->Load("", 1);
+  const auto limited = [&] {
+    auto source = DatasetRegistry::Get("data set", "hdf5").make();
+    source->KeepFirst(1);
+    config::Document document = config::Document::FromText("{train: " + Path("a.h5") + "}", "t");
+    config::Reader reader = document.root();
+    source->Configure(reader);
+    document.Finish();
+    return source->Load("", 1);
+  }();
+  EXPECT_EQ(limited->size(Split::kTrain), 1);
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_NEAR(SampleOf(*limited, Split::kTrain, 0).first[i],
+                SampleOf(*all, Split::kTrain, 0).first[i], 1e-6);
+  }
+}
+
+// Where the shape does not tell, they are first, as in Caffe's files.
+TEST_F(Hdf5Data, WhereTheShapeDoesNotTellChannelsAreFirst) {
+  folder_.Write("a.h5", Hdf5Of({1, 5, 2, 7}, std::vector<float>(70), {0}));
+  const auto set = SourceOf("hdf5", "train: " + Path("a.h5"))->Load("", 1);
+  EXPECT_EQ(set->fields()[0].sample_shape, (Shape{5, 2, 7}));
+  EXPECT_THAT(set->notes()->read_as, HasSubstr("layout chw (guessed)"));
 }
 
 TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {

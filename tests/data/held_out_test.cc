@@ -17,7 +17,7 @@ namespace {
 
 // Sample i is the number i, or i + 1000 (epoch + 1) within an epoch.  The set's own test samples
 // are negative.
-class Numbers : public Dataset {
+class Counting : public Dataset {
  public:
   int64_t size(Split split) const override {
     return split == Split::kTrain ? 100 : split == Split::kTest ? 7 : 0;
@@ -41,15 +41,15 @@ class Numbers : public Dataset {
   std::string ManifestHash() const override { return "numbers"; }
 };
 
-class NumbersSource : public DatasetSource {
+class CountingSource : public DatasetSource {
  public:
-  explicit NumbersSource(double test_share) : test_share_(test_share) {}
-  std::vector<FieldSpec> fields() const override { return Numbers().fields(); }
-  int64_t size(Split split) const override { return Numbers().size(split); }
+  explicit CountingSource(double test_share) : test_share_(test_share) {}
+  std::vector<FieldSpec> fields() const override { return Counting().fields(); }
+  int64_t size(Split split) const override { return Counting().size(split); }
   int64_t classes() const override { return 1; }
   double test_share() const override { return test_share_; }
   std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
-    return std::make_unique<Numbers>();
+    return std::make_unique<Counting>();
   }
 
  private:
@@ -66,12 +66,12 @@ std::vector<int32_t> NumbersIn(const Dataset& set, Split split, uint64_t epoch) 
 }
 
 TEST(HeldOut, NothingIsTheSourceItself) {
-  const auto source = std::make_shared<NumbersSource>(0);
+  const auto source = std::make_shared<CountingSource>(0);
   EXPECT_EQ(HoldOut(source, 0), source);
 }
 
 TEST(HeldOut, EverySampleIsInOneSplit) {
-  const auto source = HoldOut(std::make_shared<NumbersSource>(0.2), 0.1);
+  const auto source = HoldOut(std::make_shared<CountingSource>(0.2), 0.1);
   const auto set = source->Load("", 1);
   EXPECT_TRUE(set->has_validation());
   std::set<int32_t> seen;
@@ -94,25 +94,25 @@ TEST(HeldOut, EverySampleIsInOneSplit) {
 }
 
 TEST(HeldOut, DoesNotDependOnTheSeed) {
-  const auto source = HoldOut(std::make_shared<NumbersSource>(0), 0.1);
+  const auto source = HoldOut(std::make_shared<CountingSource>(0), 0.1);
   EXPECT_EQ(NumbersIn(*source->Load("", 1), Split::kValidation, kNoEpoch),
             NumbersIn(*source->Load("", 2), Split::kValidation, kNoEpoch));
 }
 
 TEST(HeldOut, OnlyTrainingSamplesAreAugmented) {
-  const auto set = HoldOut(std::make_shared<NumbersSource>(0), 0.1)->Load("", 1);
+  const auto set = HoldOut(std::make_shared<CountingSource>(0), 0.1)->Load("", 1);
   for (const int32_t number : NumbersIn(*set, Split::kTrain, 4)) EXPECT_GE(number, 5000);
   for (const int32_t number : NumbersIn(*set, Split::kValidation, 4)) EXPECT_LT(number, 100);
 }
 
 TEST(HeldOut, ATestSplitOfItsOwnStays) {
-  const auto source = HoldOut(std::make_shared<NumbersSource>(0), 0.1);
+  const auto source = HoldOut(std::make_shared<CountingSource>(0), 0.1);
   EXPECT_EQ(source->size(Split::kTest), 7);
   EXPECT_EQ(NumbersIn(*source->Load("", 1), Split::kTest, kNoEpoch)[6], -7);
 }
 
 TEST(HeldOut, AShareHasOneSampleAtLeast) {
-  const auto source = HoldOut(std::make_shared<NumbersSource>(0), 0.001);
+  const auto source = HoldOut(std::make_shared<CountingSource>(0), 0.001);
   EXPECT_EQ(source->size(Split::kValidation), 1);
   EXPECT_EQ(source->size(Split::kTrain), 99);
   EXPECT_EQ(source->Load("", 1)->size(Split::kTrain), 99);
@@ -120,7 +120,7 @@ TEST(HeldOut, AShareHasOneSampleAtLeast) {
 
 TEST(HeldOut, OtherSharesAreOtherData) {
   const auto hash = [](double test, double validation) {
-    return HoldOut(std::make_shared<NumbersSource>(test), validation)->Load("", 1)->ManifestHash();
+    return HoldOut(std::make_shared<CountingSource>(test), validation)->Load("", 1)->ManifestHash();
   };
   EXPECT_NE(hash(0.2, 0.1), hash(0.2, 0.2));
   EXPECT_NE(hash(0.2, 0.1), hash(0.1, 0.1));
@@ -243,7 +243,7 @@ TEST(HeldOut, TheHashOfEachSplitIsOfItsOwnSamples) {
 
 TEST(HeldOut, ASetThatKnowsOneHashAloneKeepsItAlone) {
   const DataHashes hashes =
-      HoldOut(std::make_shared<NumbersSource>(0.2), 0.1)->Load("", 1)->Hashes();
+      HoldOut(std::make_shared<CountingSource>(0.2), 0.1)->Load("", 1)->Hashes();
   EXPECT_FALSE(hashes.all.empty());
   EXPECT_EQ(hashes.splits, DataHashes{}.splits);
 }

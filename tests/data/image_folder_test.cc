@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "framework/core/error.h"
 #include "framework/data/images/image_set.h"
 #include "tests/data/image_files.h"
+#include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
 #include "tests/support/data_source.h"
 
@@ -82,8 +84,41 @@ TEST_F(ImageFolder, BrokenImagesAreNamedAndCounted) {
   const auto source = SourceOf("image_folder", Train() + ", size: [4, 4]");
   EXPECT_THAT(MessageOf<DataError>([&] { source->Load("", 1); }),
               AllOf(HasSubstr("13 of 14 images in " + (folder_ / "train").string()),
-                    HasSubstr("broken10.png"), HasSubstr("broken19.png"),
-                    Not(HasSubstr("broken20.png")), Not(HasSubstr("sound.png"))));
+                    HasSubstr("broken10.png"), HasSubstr("broken22.png"),
+                    HasSubstr("data.skip_broken: 13"), Not(HasSubstr("sound.png"))));
+}
+
+TEST_F(ImageFolder, BrokenImagesMayBeLeftOut) {
+  folder_.Write("train/a/1.png", Grey(10));
+  folder_.Write("train/a/2.png", Grey(20).substr(0, 50));
+  folder_.Write("train/b/1.png", "nothing");
+  folder_.Write("train/b/2.png", Grey(40));
+  const std::string keys = Train() + ", size: [4, 4], mean: [0], deviation: [1], skip_broken: ";
+  const auto set = SourceOf("image_folder", keys + "2")->Load("", 1);
+  ASSERT_EQ(set->size(Split::kTrain), 2);
+  EXPECT_THAT(set->ClassOf(Split::kTrain), ElementsAre(0, 1));
+  EXPECT_FLOAT_EQ(SampleOf(*set, Split::kTrain, 1).first[0], 40 / 255.0f);
+  EXPECT_THAT(set->notes()->left_out,
+              ElementsAre("2 images that cannot be decoded: a/2.png, b/1.png"));
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf("image_folder", keys + "1")->Load("", 1); }),
+              AllOf(HasSubstr("2 of 4 images"), HasSubstr("a/2.png"), HasSubstr("b/1.png")));
+}
+
+TEST_F(ImageFolder, LinksToFoldersAreFollowedUnlessTheyLeadBack) {
+  namespace fs = std::filesystem;
+  folder_.Write("train/a/1.png", Grey(10));
+  folder_.Write("train/b/1.png", Grey(20));
+  folder_.Write("other/more/2.png", Grey(30));
+  fs::create_directory_symlink(folder_ / "other", folder_ / "train/a/linked");
+  fs::create_directory_symlink(folder_ / "train/a", folder_ / "train/a/itself");
+  fs::create_directory_symlink(folder_ / "train", folder_ / "train/b/all");
+  const auto set = SourceOf("image_folder", Train() + ", size: [4, 4]")->Load("", 1);
+  EXPECT_THAT(set->ClassOf(Split::kTrain), ElementsAre(0, 0, 1));
+  EXPECT_THAT(set->notes()->left_out, ElementsAre("2 symbolic links to folders that contain them"));
+  const auto without =
+      SourceOf("image_folder", Train() + ", size: [4, 4], follow_links: false")->Load("", 1);
+  EXPECT_THAT(without->ClassOf(Split::kTrain), ElementsAre(0, 1));
+  EXPECT_THAT(without->notes()->left_out, ElementsAre(HasSubstr("3 symbolic links to folders")));
 }
 
 // A line feed in a name would begin a line that looks like the program's own.

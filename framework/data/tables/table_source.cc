@@ -236,7 +236,7 @@ std::unique_ptr<Dataset> TableSource::LoadNumbers() const {
   LabelledNumbers train = NumbersOf(*train_);
   std::vector<int64_t> constant;
   pixels_.Fill([&] { constant = MeasureNumbers(train, spec); }, spec);
-  if (spec.classes == 0) MeasureTargets(train.targets, spec);
+  if (spec.classes == 0) MeasureTargets(train_->labels.numbers, spec);
   DataNotes notes = notes_;
   NoteConstants(spec, constant, notes);
   auto set = std::make_unique<NumberSet>(spec, std::move(train),

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
+#include <string>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -25,6 +27,28 @@ struct NodeCpus {
 
 }  // namespace
 
+namespace {
+
+// Returns the CPUs that the cgroups of this process allow, 0 for any number: the least quota / period of `cpu.max`, up to
+// the root (Linux, Documentation/admin-guide/cgroup-v2.rst).
+int CpuQuota() {
+  std::ifstream groups("/proc/self/cgroup");
+  std::string path;
+  for (std::string line; std::getline(groups, line);) {
+    if (line.starts_with("0::")) path = line.substr(3);
+  }
+  double least = 0;
+  for (; !path.empty(); path.resize(path == "/" ? 0 : std::max<size_t>(path.rfind('/'), 1))) {
+    std::ifstream file("/sys/fs/cgroup" + path + "/cpu.max");
+    double quota = 0, period = 0;  // "max 100000": no number, no quota
+    if (!(file >> quota >> period) || period <= 0) continue;
+    if (least == 0 || quota / period < least) least = quota / period;
+  }
+  return least == 0 ? 0 : std::max(1, static_cast<int>(least));
+}
+
+}  // namespace
+
 std::vector<int> UsableCpus() {
   cpu_set_t set;
   std::vector<int> cpus;
@@ -32,10 +56,25 @@ std::vector<int> UsableCpus() {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
   }
+  // A quota names no CPUs; all processes that it holds for take the same.
+  const auto quota = static_cast<size_t>(CpuQuota());
+  if (quota > 0 && quota < cpus.size()) cpus.resize(quota);
   return cpus;
 }
 
+std::optional<int> ThreadsOfEnvironment() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr) return std::nullopt;
+  char* end = nullptr;
+  const long threads = std::strtol(text, &end, 10);  // "4,2" is a list by level
+  if (end == text || (*end != '\0' && *end != ',') || threads < 1 || threads > kThreadsMost) {
+    return std::nullopt;
+  }
+  return static_cast<int>(threads);
+}
+
 int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers) {
+  if (const auto given = ThreadsOfEnvironment()) return *given;
   std::map<int, NodeCpus> nodes;
   for (const RankCpus& rank : ranks) {
     NodeCpus& node = nodes[rank.node];

@@ -1,12 +1,19 @@
 // Sets the thread budget of a rank; no other code does.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 namespace dtrain {
 
-// Returns the CPUs that this process may run on (its affinity mask), ascending; none if they cannot be read.
+// Returns the CPUs that this process may run on (its affinity mask), ascending, at most as many as the quota of its
+// container allows (cgroup v2); none if they cannot be read.
 std::vector<int> UsableCpus();
+
+inline constexpr int kThreadsMost = 1024;
+
+// Returns OMP_NUM_THREADS; nothing if it is not set or no number from 1 to kThreadsMost.
+std::optional<int> ThreadsOfEnvironment();
 
 // The place of a rank: a number that is the same on all ranks of its node, and its UsableCpus there.
 struct RankCpus {
@@ -14,10 +21,11 @@ struct RankCpus {
   std::vector<int> cpus;
 };
 
-// Returns the threads of every compute team for the config's 0 ("auto").  A launcher may give all ranks of a node the
-// same CPUs (mpirun) or each some of its own (srun --cpus-per-task), so the budget of a rank is the number of CPUs that
-// the ranks of its node may use together, divided by those ranks, but at most the number of its own.  All teams of a
-// run have one size: the smallest budget of the first `workers` ranks (the others compute nothing), at least 1.
+// Returns the threads of every compute team for the config's 0 ("auto"): OMP_NUM_THREADS where it is set.  Else a
+// launcher may give all ranks of a node the same CPUs (mpirun) or each some of its own (srun --cpus-per-task), so the
+// budget of a rank is the number of CPUs that the ranks of its node may use together, divided by those ranks, but at most
+// the number of its own.  All teams of a run have one size: the smallest budget of the first `workers` ranks (the others
+// compute nothing), at least 1.
 int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers);
 
 // Sizes the OpenMP team of the calling thread (oneDNN's and our own loops share it) and flushes
