@@ -9,23 +9,17 @@
 // entries are kept.
 //
 // Differences from the paper, and their effects:
-// - There is no local threshold that is reused and adapted (times 1.03, divided by 1.012).  A
-//   worker sends
-//   what its compressor has selected in this step.  So any compressor can be used and selects about
-//   k
-//   entries in every step, but each selection costs its own passes over the vector.
-// - The k-th largest sum is found by counting (KthLargest), with 4 sums of 256 counts.  The authors
-//   gather
-//   all sums on every rank, which grows with k P.  The threshold is the same.
-// - Owners add in rank order, when all entries have arrived, so the sum is canonical.  The authors
-//   add
-//   entries in the order of arrival.
+// - There is no local threshold that is reused and adapted (times 1.03, divided by 1.012).  A worker sends what its
+//   compressor has selected in this step.  So any compressor can be used and selects about k entries in every step, but
+//   each selection costs its own passes over the vector.
+// - The k-th largest sum is found by counting (KthLargest), with 4 sums of 256 counts.  The authors gather all sums on
+//   every rank, which grows with k P.  The threshold is the same.
+// - Owners add in rank order, when all entries have arrived, so the sum does not depend on the order of arrival.  The
+//   authors add entries as they arrive.
 // - Region boundaries are the mean over the ranks that have selected any entries.
-// - If owners have kept very different numbers of entries, all kept entries are distributed evenly
-//   by
-//   position, while the paper moves entries to neighbours.  It takes one exchange, which every rank
-//   can
-//   derive from the counts, but an entry may be sent farther.
+// - If owners have kept very different numbers of entries, all kept entries are distributed evenly by position, while the
+//   paper moves entries to neighbours.  It takes one exchange, which every rank can derive from the counts, but an entry
+//   may be sent farther.
 #pragma once
 
 #include <cstdint>

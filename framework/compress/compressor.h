@@ -61,7 +61,8 @@ struct SelectionKey {
   uint64_t seed = 1;  // the run's seed; this and the next three key the random numbers
   int actor = 0;
   int64_t call = 0;  // earlier selections of this actor from the unit
-  // The unit's first element, below 2^31: so a layer's random numbers do not depend on the buckets.
+  // The unit's first element, below 2^31.  A unit is a layer or a bucket (CompressConfig::scope); by its place, not its
+  // number, a layer draws the same random numbers whatever the buckets are.
   int64_t unit = 0;
   // Holds the Threshold() of this actor's last selection from the unit; 0: none.  The host of an actor whose compressor
   // carries_threshold() keeps one float per unit, as part of the actor's state; without it the selection starts from
@@ -110,9 +111,8 @@ struct CompressConfig {
   std::vector<double> density_warmup;  // densities of the first epochs
   int64_t dense_steps = 0;             // number of first steps that send the whole gradient
   Compressor::Scope scope = Compressor::Scope::kBucket;
-  std::string exchange =
-      // This names the way in which an all-reduce sums selections (sparse_collective.h).
-      "gather";
+  // Names the way in which an all-reduce sums selections (sparse_collective.h).
+  std::string exchange = "gather";
   // Each worker applies this momentum to its own gradients, in the place of the solver: the velocity v = momentum v + g
   // is added to the residual, and v is reset to 0 where an entry is sent.  (Lin et al., "Deep Gradient Compression",
   // ICLR 2018, section 3.2: momentum correction and factor masking.)

@@ -30,29 +30,29 @@ double SumOf(const double (&lanes)[kMomentLanes]) {
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
 }
 
-Sample::Sample(std::vector<int64_t> begins, int64_t run, int64_t rank, Isa isa)
+Sample::Sample(std::vector<int64_t> begins, int64_t length, int64_t nth, Isa isa)
     : begins_(std::move(begins)),
-      run_(run),
-      rank_(rank),
-      largest_(static_cast<int64_t>(begins_.size()) * run, rank, isa) {
+      length_(length),
+      nth_(nth),
+      largest_(static_cast<int64_t>(begins_.size()) * length, nth, isa) {
   gathered_.reserve(kGatheredMost);
   largest_.Begin(1);
 }
 
 void Sample::Look(const float* values, Range part) {
-  const int64_t all = static_cast<int64_t>(begins_.size()) * run_;
+  const int64_t all = static_cast<int64_t>(begins_.size()) * length_;
   while (next_ < all) {
-    const int64_t within = next_ % run_;
-    const int64_t place = begins_[static_cast<size_t>(next_ / run_)] + within;
+    const int64_t within = next_ % length_;
+    const int64_t place = begins_[static_cast<size_t>(next_ / length_)] + within;
     if (place >= part.end) return;
-    const int64_t count = std::min(run_ - within, part.end - place);
+    const int64_t count = std::min(length_ - within, part.end - place);
     Put(values + (place - part.begin), count);
     next_ += count;
   }
 }
 
 void Sample::LookOn(DeviceValues& values) {
-  const std::span<const float> all = values.Runs(begins_, run_);
+  const std::span<const float> all = values.Runs(begins_, length_);
   largest_.Look(all.data(), {0, std::ssize(all)});
 }
 
@@ -70,8 +70,8 @@ void Sample::Flush() {
 
 uint32_t Sample::Ranked() {
   Flush();
-  if (largest_.size() < rank_) return 1;
-  largest_.KeepLargest(rank_);
+  if (largest_.size() < nth_) return 1;
+  largest_.KeepLargest(nth_);
   return largest_.Smallest();
 }
 
@@ -103,9 +103,9 @@ int64_t ScanSelection::ChooseOn(DeviceValues& values, int32_t* chosen) {
   return survivors_.Choose({0, values.size()}, chosen);
 }
 
-ScanSelection::Pass ScanSelection::TakeSample(std::vector<int64_t> begins, int64_t run,
-                                              int64_t rank) {
-  sample_.emplace(std::move(begins), run, rank, isa_);
+ScanSelection::Pass ScanSelection::TakeSample(std::vector<int64_t> begins, int64_t length,
+                                              int64_t nth) {
+  sample_.emplace(std::move(begins), length, nth, isa_);
   return Pass::kSample;
 }
 

@@ -20,14 +20,14 @@ namespace dtrain {
 // Returns the least magnitude above `threshold`; NaN and negative thresholds count as 0.
 uint32_t LeastAbove(double threshold);
 
-// The values of runs of equal length at given places, of which the largest are found.
+// Finds the largest of a sample of the values: stretches of equal length, which begin at given places.
 class Sample {
  public:
-  // `rank` is the argument of Ranked: which of the largest is needed.  The runs do not overlap.
-  Sample(std::vector<int64_t> begins, int64_t run, int64_t rank, Isa isa);
+  // A stretch has `length` values, and stretches do not overlap.  Ranked will return the `nth` largest.
+  Sample(std::vector<int64_t> begins, int64_t length, int64_t nth, Isa isa);
   void Look(const float* values, Range part);
   void LookOn(DeviceValues& values);
-  // Returns the rank-th largest magnitude; 1 if fewer values are not zero.
+  // Returns the nth largest magnitude; 1 if fewer values are not zero.
   uint32_t Ranked();
 
  private:
@@ -35,7 +35,7 @@ class Sample {
   void Flush();
 
   const std::vector<int64_t> begins_;  // ascending
-  const int64_t run_, rank_;
+  const int64_t length_, nth_;
   int64_t next_ = 0;  // next value, counted over all runs
   std::vector<float> gathered_;
   int64_t seen_ = 0;  // values before the gathered ones
@@ -60,7 +60,7 @@ class ScanSelection : public Selection {
   virtual Pass After(Pass done) = 0;
 
   // Prepare a pass, and return it as the result of After.
-  Pass TakeSample(std::vector<int64_t> begins, int64_t run, int64_t rank);
+  Pass TakeSample(std::vector<int64_t> begins, int64_t length, int64_t nth);
   Pass ScanFrom(uint32_t least);
   Pass KeepLargest(int64_t k);  // the end
 

@@ -22,7 +22,7 @@ struct ExecutionPlan {
   std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
   std::string precision = "fp32";  // of products: "fp32", "tf32", "bf16"
   int threads = 1;                 // compute threads of a rank
-  int workers = 1;                 // terms of the canonical sum
+  int workers = 1;                 // each gives a term of the sum, whose order decides its bits
   std::string collective;          // "ordered", "mpi", "ring", ...
   // Holds the node of each rank, for a collective that groups ranks by node; else empty.
   std::vector<int> node_of;

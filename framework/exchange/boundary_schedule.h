@@ -19,8 +19,8 @@ struct BoundarySchedule {
   int64_t strategy_every_epochs = 0;
   int64_t strategy_after_steps = 0;  // once
   int64_t last_samples = 0;          // the end of the run
-  // The run is resumed at a point where it had ended early.  Accumulators are not flushed again,
-  // since the final model was already saved.
+  // The run is resumed at a point where it had ended early.  The final model was already saved, so the strategy's
+  // vectors of gradients that are not yet applied are not flushed again.
   bool ended_early = false;
   // Holds the difference between the number of steps so far and the number of batches of size
   // `batch` in the samples so far.  It is 0 unless the run was resumed with another batch size at
@@ -64,9 +64,9 @@ struct BoundarySchedule {
     if (once > samples) next = std::min(next, once);
     return std::max(next, samples);
   }
-  // True if the boundary after `before`, which the run reached at `samples`, was due by the end of
-  // the last complete epoch.  An asynchronous run reaches a boundary late, since it also applies
-  // the steps that its workers started before the request to hold arrived.
+  // The run is at a boundary, with `samples` applied; at the boundary before it had applied `before`.  Returns true if
+  // this boundary was due by the end of the last complete epoch.  An asynchronous run reaches a boundary late, since it
+  // also applies the steps that its workers started before the request to hold arrived.
   bool PausedForEpoch(int64_t before, int64_t samples) const {
     return samples / epoch_samples * epoch_samples >= NextAfter(before);
   }

@@ -30,9 +30,9 @@ namespace dtrain {
 struct Program;
 struct Op;
 
-// GradientSink receives, in backward order, the ranges of the gradient arena that are final once `written` is done.  If
-// `written` is not done yet, the whole step has already been submitted to the device: a sink that waits for it delays
-// only the following announcements.
+// GradientSink receives, in backward order, the ranges of the gradient arena that are final once `written` is done.  On
+// the CPU it is done already.  On a GPU the whole step has been submitted to the device before the first call, so a sink
+// that waits for `written` delays no computing, only the following calls.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
@@ -47,7 +47,7 @@ struct NetInput {
   int64_t samples = 0;
   int64_t first_position = 0;  // position of row 0 in the global batch
   int64_t global_samples = 0;
-  int64_t global_terms = 0;  // scale of the loss gradient: 1 / this; 0: 1 / global_samples
+  int64_t global_terms = 0;  // the loss's gradient is divided by this; 0: by global_samples
   uint64_t step = 0;
   uint64_t seed = 0;                  // for dropout
   WorkerSums* worker_sums = nullptr;  // for layers that sum over workers; null: one worker

@@ -28,7 +28,7 @@ enum class VectorRole {
   kGradient,  // of a worker: written by the backward pass
   kWeights,   // of a worker: the weights that it computes with, initially the model's
   kMaster,    // weights that Apply updates, with the solver's state; initially the model's.  A
-              // worker without kWeights computes with them.
+              // worker that has no kWeights computes with its kMaster.
   kResidual,  // of a worker, named kResidualName: what the compressor did not send; initially
               // empty.  If a run resumes with another number of workers, the first one begins with
               // the sum of all.
@@ -101,8 +101,8 @@ class Effects {
   // is copied.  If `from` is a vector of the actor, it is empty afterwards.
   virtual void Take(VectorId to, VectorId from = kArrived) = 0;
   virtual void Add(VectorId to, VectorId from, double factor = 1) = 0;  // to += factor * from
-  virtual void Blend(VectorId to, VectorId from,
-                     double share) = 0;  // to = (1-share) to + share from
+  // `to` moves towards `from`: to = (1 - share) to + share from.
+  virtual void Blend(VectorId to, VectorId from, double share) = 0;
   virtual void Apply(const Update& update) = 0;
   virtual void Clear(VectorId vector) = 0;  // zeros
   // `to` becomes the entries of `from` that the run's compressor selects, about `density` of all.

@@ -77,7 +77,9 @@ TEST(GsspHistories, KeepTheRules) {
   EXPECT_GT(seen.regroups, seeds / 20);
   EXPECT_GT(seen.handovers, seen.regroups);
   // About one history in a hundred has a handover of a waiting worker, so that a hundred histories may have none.
-  if (seeds >= 1000) EXPECT_GT(seen.waiting_handovers, seeds / 1000);
+  if (seeds >= 1000) {
+    EXPECT_GT(seen.waiting_handovers, seeds / 1000);
+  }
   EXPECT_GT(seen.flushes, seeds);
   EXPECT_GT(seen.blends, seeds);
 }

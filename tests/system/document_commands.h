@@ -106,6 +106,9 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain simulate --profile lenet5.json --workers 2048 --set batch=131072 --set "
      "strategy.name=ps_asp --set max_steps=1000",
      kTwoSteps},
+    {"dtrain simulate --config quickstart --workers 2 --profile lenet5.json --numeric --set "
+     "cluster.per_node=2 --compare allreduce ps_asp",
+     kFew},
     {"dtrain simulate --config quickstart --cluster hetero_1_1.3_1.6_2_interleaved --set batch=256 "
      "--set cluster.per_node=4 --compare ps_ssp gssp gssp+gdtopk inhad",
      kTwoSteps},
