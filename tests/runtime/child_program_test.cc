@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <set>
 
 #include "framework/core/error.h"
 #include "tests/checkpoint/checkpoint_sample.h"
@@ -78,6 +80,56 @@ TEST(ChildPrograms, OneThatCannotBeExecutedIsNamed) {
 }
 
 // Other users may know the folder of a log, so a link or a pipe in the log's place is refused.
+// Sets a variable while it exists.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+
+ private:
+  const char* const name_;
+};
+
+TEST(MpirunCommand, RanksOnThisMachineGetNoVariablesOfAnotherJob) {
+  const Variable variables[] = {{"SLURM_JOBID", "7"},
+                                {"SLURM_NODELIST", "a"},
+                                {"SLURM_JOB_ID", "7"},
+                                {"PMI_RANK", "1"},
+                                {"PMIX_RANK", "1"},
+                                {"OMPI_UNIVERSE_SIZE", "4"},
+                                {"OMPI_MCA_ess_base_vpid", "1"},
+                                {"OMPI_MCA_mpi_leave_pinned", "0"},
+                                {"PMIX_MCA_gds", "hash"}};
+  const auto names = [](const MpirunOptions& options) {
+    std::set<std::string> set;
+    for (const std::string& entry : MakeMpirunCommand(options).environment) {
+      set.insert(entry.substr(0, entry.find('=')));
+    }
+    return set;
+  };
+  const std::set<std::string> here = names({.ranks = 2, .executable = "/bin/true"});
+  for (const char* left_out : {"SLURM_JOBID", "SLURM_NODELIST", "PMI_RANK", "PMIX_RANK",
+                               "OMPI_UNIVERSE_SIZE", "OMPI_MCA_ess_base_vpid"}) {
+    EXPECT_FALSE(here.contains(left_out)) << left_out;
+  }
+  for (const char* kept : {"SLURM_JOB_ID", "OMPI_MCA_mpi_leave_pinned", "PMIX_MCA_gds", "PATH"}) {
+    EXPECT_TRUE(here.contains(kept)) << kept;
+  }
+  const auto on_hosts = names({.ranks = 2, .executable = "/bin/true", .hosts = {{"a", 2}}});
+  EXPECT_TRUE(on_hosts.contains("SLURM_NODELIST")) << "the job's own machines";
+}
+
+TEST(MpirunCommand, AProbeStartsTrueAndIsNotQuiet) {
+  const ProgramCommand command = MakeMpirunCommand(
+      {.ranks = 3, .executable = "/opt/dtrain", .arguments = {"train", "-n", "x"}});
+  const ProgramCommand probe = MakeMpirunProbe(command, "/tmp/words.txt");
+  EXPECT_THAT(probe.arguments, testing::Not(testing::Contains("--quiet")));
+  ASSERT_GE(probe.arguments.size(), 3u);
+  EXPECT_THAT(std::vector<std::string>(probe.arguments.end() - 3, probe.arguments.end()),
+              ElementsAre("-n", "3", "/bin/true"));
+  EXPECT_EQ(probe.log, "/tmp/words.txt");
+}
+
 TEST(ChildPrograms, ALogIsAFile) {
   const fs::path folder = FreshFolder(), pipe = folder / "pipe", link = folder / "link";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

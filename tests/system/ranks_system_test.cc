@@ -80,6 +80,26 @@ TEST_F(Ranks, ARunThatStoodStillGoesOn) {
   EXPECT_EQ(WeightsOf("still"), WeightsOf("run"));
 }
 
+// A shell may keep the variables of a Slurm job that has ended, or those of another mpirun's rank.
+TEST_F(Ranks, VariablesOfAnotherJobChangeNothing) {
+  const std::string slurm =
+      "env SLURM_JOB_ID=123 SLURM_JOBID=123 SLURM_NODELIST=node01 SLURM_NNODES=1 "
+      "SLURM_TASKS_PER_NODE=1 PMI_RANK=3 PMIX_NAMESPACE=123 OMPI_COMM_WORLD_RANK_OF_OTHERS=7 "
+      "OMPI_MCA_ess_base_jobid=42 OMPI_MCA_orte_hnp_uri=1.0";
+  const Outcome outcome =
+      Run(std::string(kSmall) + "--workers 2 --set max_steps=2 --output $OUT/left", slurm);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+// mpirun runs with --quiet, and this process says why no rank has started.
+TEST_F(Ranks, WhereNoRankStartsMpirunsOwnWordsAreShown) {
+  const Outcome outcome =
+      Run(std::string(kSmall) + "--workers 2 --set max_steps=2 --output $OUT/none",
+          "env OMPI_MCA_oob_tcp_if_include=eth9 OMPI_MCA_plm=nonsense");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("mpirun says:"), HasSubstr("nonsense")));
+}
+
 TEST_F(Ranks, QuietLeavesResultsAlone) {
   const Outcome quiet = Train("quiet", "--quiet --workers 2");
   EXPECT_EQ(quiet.code, 0);
