@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 namespace dtrain {
@@ -33,6 +36,44 @@ TEST(ThreadsByRule, NoTeamIsLargerThanItsRanksCpus) {
 TEST(ThreadsByRule, TheCpusOfAnotherNodeAreOthers) {
   // Both nodes number their CPUs from 0: each rank has four CPUs, not two.
   EXPECT_EQ(ThreadsByRule({{0, Cpus(0, 4)}, {1, Cpus(0, 4)}}, 2), 4);
+}
+
+TEST(ThreadsByRule, TheEnvironmentComesFirst) {
+  const auto with = [](const char* value) {
+    ::setenv("OMP_NUM_THREADS", value, 1);
+    const int threads = ThreadsByRule({{0, Cpus(0, 24)}}, 1);
+    ::unsetenv("OMP_NUM_THREADS");
+    return threads;
+  };
+  EXPECT_EQ(with("3"), 3);
+  EXPECT_EQ(with("5,2"), 5) << "by level of nesting";
+  for (const char* no_number : {"", "0", "-1", "many", "3x", "99999"}) {
+    EXPECT_EQ(with(no_number), 24) << no_number;
+  }
+}
+
+TEST(CpuQuota, IsTheLeastOfTheGroupsAround) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / "dtrain-cgroup";
+  fs::create_directories(root / "pod/container");
+  const auto write = [&](const char* file, const char* text) {
+    std::ofstream(root / file) << text;
+  };
+  write("groups", "1:cpu:/elsewhere\n0::/pod/container\n");
+  const auto quota = [&] { return CpuQuota(root / "groups", root); };
+  EXPECT_EQ(quota(), 0) << "no file";
+  write("pod/container/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota(), 0);
+  write("pod/cpu.max", "350000 100000\n");
+  EXPECT_EQ(quota(), 3);
+  write("pod/container/cpu.max", "50000 100000\n");
+  EXPECT_EQ(quota(), 1) << "half a CPU";
+  write("cpu.max", "200000 100000\n");
+  write("groups", "0::/\n");
+  EXPECT_EQ(quota(), 2) << "a container's own view";
+  write("groups", "1:cpu:/\n");
+  EXPECT_EQ(quota(), 2);
+  fs::remove_all(root);
 }
 
 TEST(ThreadsByRule, TheFullestNodeDecides) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -27,27 +28,22 @@ struct NodeCpus {
 
 }  // namespace
 
-namespace {
-
-// Returns the CPUs that the cgroups of this process allow, 0 for any number: the least quota / period of `cpu.max`, up to
-// the root (Linux, Documentation/admin-guide/cgroup-v2.rst).
-int CpuQuota() {
-  std::ifstream groups("/proc/self/cgroup");
-  std::string path;
-  for (std::string line; std::getline(groups, line);) {
-    if (line.starts_with("0::")) path = line.substr(3);
+int CpuQuota(const std::filesystem::path& groups, const std::filesystem::path& root) {
+  std::ifstream lines(groups);
+  std::filesystem::path group;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("0::/")) group = line.substr(4);
   }
   double least = 0;
-  for (; !path.empty(); path.resize(path == "/" ? 0 : std::max<size_t>(path.rfind('/'), 1))) {
-    std::ifstream file("/sys/fs/cgroup" + path + "/cpu.max");
-    double quota = 0, period = 0;  // "max 100000": no number, no quota
+  for (bool more = true; more; group = group.parent_path()) {
+    more = !group.empty();
+    std::ifstream file(root / group / "cpu.max");
+    double quota = 0, period = 0;  // "max 100000": the first is no number, so there is no quota
     if (!(file >> quota >> period) || period <= 0) continue;
     if (least == 0 || quota / period < least) least = quota / period;
   }
   return least == 0 ? 0 : std::max(1, static_cast<int>(least));
 }
-
-}  // namespace
 
 std::vector<int> UsableCpus() {
   cpu_set_t set;

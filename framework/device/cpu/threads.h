@@ -1,6 +1,7 @@
 // Sets the thread budget of a rank; no other code does.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,12 @@ namespace dtrain {
 // Returns the CPUs that this process may run on (its affinity mask), ascending, at most as many as the quota of its
 // container allows (cgroup v2); none if they cannot be read.
 std::vector<int> UsableCpus();
+
+// Returns the CPUs that the control group of this process and those around it allow, rounded down, at least 1; 0 for any
+// number.  It is the least quota / period of their files cpu.max (Linux, admin-guide/cgroup-v2).  `groups` names the
+// group, `root` is where version 2 is mounted.
+int CpuQuota(const std::filesystem::path& groups = "/proc/self/cgroup",
+             const std::filesystem::path& root = "/sys/fs/cgroup");
 
 inline constexpr int kThreadsMost = 1024;
 
