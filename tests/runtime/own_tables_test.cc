@@ -69,6 +69,45 @@ TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   }
 }
 
+// Targets are normalised for the net, and turned back in what the run and the predictor say.
+TEST_F(OwnTables, LargeTargetsAreLearnedAndAnsweredInTheirUnit) {
+  std::string text = "a,b,price\n";
+  const Random random(2, Purpose::kSelfTest);
+  for (uint64_t i = 0; i < 200; ++i) {
+    const double a = random.Uniform(2 * i) * 10, b = random.Uniform(2 * i + 1);
+    text += fmt::format("{},{},{}\n", a, b, 300'000 + 20'000 * a - 5'000 * b);
+  }
+  Write("t.csv", text);
+  const TrainResult result =
+      Run(Config("mean_squared_error", 1, "task: regression", {"epochs=30"}));
+  ASSERT_TRUE(result.summary.test.has_value());
+  EXPECT_LT(result.summary.test->loss, 100.0 * 100.0) << "the squared unit of the prices";
+  EXPECT_GT(result.summary.test->loss, 0);
+  Predictor predictor((folder_ / "run").string(), "cpu");
+  EXPECT_NEAR(predictor.Predict(std::vector<float>{2, 0.5f})[0][0], 337'500, 300);
+  const ImageSetSpec spec = predictor.images();
+  EXPECT_NEAR(spec.target_mean[0], 397'500, 20'000);
+  EXPECT_GT(spec.target_deviation[0], 10'000);
+}
+
+// A probability is no number to be scaled.
+TEST_F(OwnTables, TargetsOfAnotherLossAreTakenAsTheyAre) {
+  std::string text = "a,b,chance\n";
+  const Random random(3, Purpose::kSelfTest);
+  for (uint64_t i = 0; i < 100; ++i) {
+    const float a = random.Uniform(2 * i), b = random.Uniform(2 * i + 1);
+    text += fmt::format("{},{},{}\n", a, b, a > b ? 0.75 : 0.25);
+  }
+  Write("t.csv", text);
+  const TrainResult result =
+      Run(Config("binary_cross_entropy", 1, "task: regression", {"epochs=5"}));
+  EXPECT_EQ(result.summary.status, "completed");
+  Predictor predictor((folder_ / "run").string(), "cpu");
+  EXPECT_THAT(predictor.images().target_mean.values(), ElementsAre(0));
+  EXPECT_THAT(predictor.images().target_deviation.values(), ElementsAre(1));
+  EXPECT_GT(predictor.Predict(std::vector<float>{0.9f, 0.1f})[0][0], 0.5);
+}
+
 // A model without an accuracy is evaluated by its loss: lower is better.
 TEST_F(OwnTables, TheLowestLossIsBestWithoutAnAccuracy) {
   WriteLine(false);
