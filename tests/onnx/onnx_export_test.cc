@@ -45,6 +45,45 @@ StoredWeights SmallModel() {
   return stored;
 }
 
+TEST(OnnxExport, AnswersOfARegressionAreInTheUnitOfTheLabels) {
+  StoredWeights stored;
+  stored.info.model = "line";
+  stored.info.model_yaml =
+      "name: line\nlayers:\n"
+      "  - {name: fc, type: inner_product, outputs: 2}\n"
+      "  - {name: loss, type: mean_squared_error, input: [fc, label]}\n";
+  ImageSetSpec spec{.image_shape = {3}, .numbers = true, .target_shape = {2}};
+  spec.target_mean = {100, -5};
+  spec.target_deviation = {20, 0.5};
+  stored.info.images = ToText(spec);
+  stored.layout.parameters.entries = {{"fc.weight", {2, 3}, {0, 6}}, {"fc.bias", {2}, {6, 8}}};
+  stored.weights.resize(8);
+  const OnnxGraph graph = OnnxOf(stored, "c.h5").at(0);
+  ASSERT_EQ(graph.outputs.size(), 1u);
+  EXPECT_EQ(graph.outputs[0].name, "outputs");
+  ASSERT_GE(graph.nodes.size(), 3u);
+  const OnnxNode &scale = graph.nodes[graph.nodes.size() - 2], &shift = graph.nodes.back();
+  EXPECT_EQ(scale.op, "Mul");
+  EXPECT_THAT(scale.inputs, ElementsAre("outputs.normalised", "target_deviation"));
+  EXPECT_EQ(shift.op, "Add");
+  EXPECT_THAT(shift.inputs, ElementsAre(scale.outputs[0], "target_mean"));
+  EXPECT_THAT(shift.outputs, ElementsAre("outputs"));
+  const auto values = [&](const std::string& name) {
+    for (const OnnxTensor& tensor : graph.tensors) {
+      if (tensor.name == name) return std::get<std::vector<float>>(tensor.values);
+    }
+    return std::vector<float>();
+  };
+  EXPECT_THAT(values("target_deviation"), ElementsAre(20, 0.5f));
+  EXPECT_THAT(values("target_mean"), ElementsAre(100, -5));
+  EXPECT_FALSE(OnnxBytes(graph).empty()) << "the library's checker takes it";
+  // Without a scale nothing is appended.
+  spec.target_mean = 0;
+  spec.target_deviation = 1;
+  stored.info.images = ToText(spec);
+  EXPECT_NE(OnnxOf(stored, "c.h5").at(0).nodes.back().op, "Add");
+}
+
 TEST(OnnxExport, MetadataSaysHowImagesBecomeInputsAndAnswersNames) {
   const OnnxGraph graph = OnnxOf(SmallModel(), "c.h5").at(0);
   const auto& metadata = graph.metadata;
