@@ -3,7 +3,8 @@
 //
 // The files are named as in the publisher's repository: raw/train.de.gz (sentences, which our tokeniser splits) and
 // tok/train.lc.norm.tok.de (lower-case words, tokenised by Moses; gzipped or not).  A vocabulary has the words that
-// occur at least twice in the training text.  WMT16's release has the same sentences, with other names of the test split.
+// occur at least twice in the training text.  WMT16's release has the same sentences, but names the test split
+// otherwise.
 #include <algorithm>
 #include <memory>
 

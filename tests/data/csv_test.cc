@@ -189,6 +189,19 @@ TEST_F(Csv, ACommaIsTheSeparatorOnlyWhereItIsTheMostFrequentAlone) {
   EXPECT_THAT(quoted.names, ElementsAre("a; b; c", "d")) << "separators in quotes are none";
 }
 
+TEST_F(Csv, LabelsWithADecimalCommaAreWarnedOf) {
+  const auto notes = [&](const std::string& labels, const CsvFormat& format = {}) {
+    return NotesOf(Read("a;b;y\n1;2;" + labels + "\n3;4;2,5\n", format));
+  };
+  EXPECT_THAT(notes("1,5"), HasSubstr("numbers with a decimal comma; data.decimal: \",\""));
+  EXPECT_THAT(notes("3"), HasSubstr("numbers with a decimal comma"));
+  EXPECT_THAT(notes("1,5,0"), Not(HasSubstr("decimal comma")));
+  EXPECT_THAT(notes("x"), Not(HasSubstr("decimal comma")));
+  CsvFormat format;
+  format.decimal_comma = true;
+  EXPECT_THAT(notes("1,5", format), Not(HasSubstr("read as texts")));
+}
+
 TEST_F(Csv, APlusIsFollowedByANumber) {
   EXPECT_THAT(NumbersIn(Read("+1,0\n+.5,1\n")), ElementsAre(1, 0.5));
   EXPECT_THAT(Refusal("+-1,0\n1,1\n"), HasSubstr("is '+-1', not a number"));

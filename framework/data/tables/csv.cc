@@ -531,6 +531,19 @@ std::string OnlyFirstLabel(const Rows& rows) {
   return std::string(first);
 }
 
+// True if the labels that are no numbers are numbers with a decimal comma.
+bool HaveDecimalComma(const Csv& csv, const Rows& rows) {
+  LabelTexts texts(rows.texts);
+  for (std::string_view text; texts.Next(text);) {
+    std::string with_point(text);
+    if (csv.IsNumber(with_point)) continue;
+    if (std::ranges::count(with_point, ',') != 1) return false;
+    std::ranges::replace(with_point, ',', '.');
+    if (!csv.IsNumber(with_point)) return false;
+  }
+  return rows.words > 0;
+}
+
 // Throws DataError if the first line is probably a header that begins with numbers (years), taken for a sample.
 void CheckFirstLabel(const Csv& csv, const CsvFormat& format, const Plan& plan, const Rows& rows) {
   if (format.header != CsvFormat::Header::kAuto || !plan.names.empty()) return;
@@ -564,6 +577,12 @@ DataNotes NotesOf(const Csv& csv, const CsvFormat& format, const Plan& plan, con
     notes.warnings.push_back(fmt::format(
         "its first line counts the columns and is taken for their names; data.header: no, "
         "if it is a sample"));
+  }
+  if (!format.decimal_comma && HaveDecimalComma(csv, rows)) {
+    notes.warnings.push_back(
+        "its labels are read as texts, and are numbers with a decimal comma; data.decimal: \",\", "
+        "if "
+        "they are meant as numbers");
   }
   const std::string only = OnlyFirstLabel(rows);
   if (guessed && plan.names.empty() && !only.empty() && rows.samples > kFewestCounted) {
