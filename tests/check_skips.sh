@@ -39,6 +39,9 @@ holds() {
     no-gpu) [ ! -e /dev/nvidia0 ] ;;
     no-patchelf) ! command -v patchelf >/dev/null ;;
     no-pil) ! /usr/bin/python3 -c 'import PIL, numpy' 2>/dev/null ;;
+    no-pandas) ! /usr/bin/python3 -c 'import numpy, pandas' 2>/dev/null ;;
+    no-h5py) ! /usr/bin/python3 -c 'import numpy, h5py' 2>/dev/null ;;
+    no-numpy) ! /usr/bin/python3 -c 'import numpy' 2>/dev/null ;;
     no-dev-full) [ ! -e /dev/full ] ;;
     small-shm) [ "$(df --output=avail -k /dev/shm | tail -1)" -lt 10240 ] ;;
     *)

@@ -3,7 +3,9 @@
 //
 // The files are named as in the publisher's repository: raw/train.de.gz (sentences, which our tokeniser splits) and
 // tok/train.lc.norm.tok.de (lower-case words, tokenised by Moses; gzipped or not).  A vocabulary has the words that
-// occur at least twice in the training text.
+// occur at least twice in the training text.  WMT16's release has the same sentences, but names the test split
+// otherwise.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -64,6 +66,12 @@ constexpr Published kTokenised[] = {
      "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2"},
 };
 
+// A split, by all the names that its files may have.
+using SplitNames = std::vector<std::string>;
+const SplitNames kTrainNames = {"train"}, kValidationNames = {"val"},
+                 kTestNames = {"test_2016_flickr", "test2016", "test_2016", "test2016_flickr",
+                               "test"};
+
 class Multi30k : public DatasetSource {
  public:
   void Configure(config::Reader& reader) override {
@@ -119,14 +127,15 @@ class Multi30k : public DatasetSource {
   std::unique_ptr<Dataset> Load(const fs::path& folder, uint64_t seed) const override {
     const bool tokenised =
         text_ == "tokenized" || (text_ == "auto" && !Find(folder, "train", source_, true).empty());
-    const auto read = [&](const std::string& split, LongSentences long_sentences) {
+    const auto read = [&](const SplitNames& names, LongSentences long_sentences) {
+      const std::string split = NameIn(folder, names, tokenised);
       const TextFile source = FileOf(folder, split, source_, tokenised);
       const TextFile target = FileOf(folder, split, target_, tokenised);
       return ReadParallelText(source, target, max_length_, long_sentences);
     };
-    const std::array<ParallelText, 3> splits = {read("train", LongSentences::kSkip),
-                                                read("val", LongSentences::kCut),
-                                                read("test_2016_flickr", LongSentences::kCut)};
+    const std::array<ParallelText, 3> splits = {read(kTrainNames, LongSentences::kSkip),
+                                                read(kValidationNames, LongSentences::kCut),
+                                                read(kTestNames, LongSentences::kCut)};
     TextInfo info{source_, target_, tokenised, Vocabulary::Of(splits[0].source, kMinCount),
                   Vocabulary::Of(splits[0].target, kMinCount)};
     return std::make_unique<SentencePairs>(std::move(info), splits);
@@ -150,6 +159,16 @@ class Multi30k : public DatasetSource {
     return {};
   }
 
+  // Returns the first name by which the folder has both texts, or else the publisher's.
+  std::string NameIn(const fs::path& folder, const SplitNames& names, bool tokenised) const {
+    const auto has_both = [&](const std::string& name) {
+      return !Find(folder, name, source_, tokenised).empty() &&
+             !Find(folder, name, target_, tokenised).empty();
+    };
+    const auto found = std::ranges::find_if(names, has_both);
+    return found == names.end() ? names[0] : *found;
+  }
+
   static TextFile FileOf(const fs::path& folder, const std::string& split, Language language,
                          bool tokenised) {
     const fs::path path = Find(folder, split, language, tokenised);
@@ -159,7 +178,8 @@ class Multi30k : public DatasetSource {
                                 language == Language::kGerman ? "German" : "English"),
                     tokenised ? "take data.text: raw, or put the publisher's *.lc.norm.tok.* files "
                                 "into the folder tok"
-                              : "dtrain data fetch multi30k");
+                              : "dtrain data fetch multi30k, or put train.de, val.de, test2016.de "
+                                "and the same .en files there");
   }
 
   Language source_ = Language::kGerman;

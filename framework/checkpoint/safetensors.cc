@@ -229,6 +229,13 @@ void SafetensorsReader::CheckHash() const {
       fmt::format("its {} is {:?}, its bytes have {:?}", kFileSha256, given->second, expected));
 }
 
+void SafetensorsReader::DropPrefix(const std::string& prefix) {
+  for (SafeTensorEntry& entry : entries_) {
+    DT_CHECK(entry.name.starts_with(prefix));
+    entry.name.erase(0, prefix.size());
+  }
+}
+
 const SafeTensorEntry* SafetensorsReader::Find(const std::string& name) const {
   const auto it = std::find_if(entries_.begin(), entries_.end(),
                                [&](const SafeTensorEntry& entry) { return entry.name == name; });

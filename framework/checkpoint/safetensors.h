@@ -47,6 +47,9 @@ class SafetensorsReader {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::filesystem::path& path() const { return path_; }
 
+  // Removes the prefix from all names, which must begin with it.
+  void DropPrefix(const std::string& prefix);
+
   // Both fill count() values.  Floats may be stored as F32, BF16 or F16, ints as I32 or I64 (values beyond 32 bits are
   // an error).
   void ReadFloats(const SafeTensorEntry& entry, float* values) const;

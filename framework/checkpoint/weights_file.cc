@@ -10,6 +10,7 @@
 
 #include "framework/checkpoint/checkpoint.h"
 #include "framework/checkpoint/safetensors.h"
+#include "framework/core/log.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -112,6 +113,59 @@ SafetensorsReader OpenSafetensors(const fs::path& path) {
   return in;
 }
 
+// A module of PyTorch that contains the model; the names of its parameters begin with the attribute that has the model.
+struct Wrapper {
+  const char* prefix;
+  const char* name;
+};
+constexpr Wrapper kWrappers[] = {{"module.", "DistributedDataParallel"},
+                                 {"_orig_mod.", "torch.compile"}};
+
+bool AllBeginWith(const SafetensorsReader& in, const std::string& prefix) {
+  return !in.entries().empty() && std::ranges::all_of(in.entries(), [&](const auto& entry) {
+    return entry.name.size() > prefix.size() && entry.name.starts_with(prefix);
+  });
+}
+
+// Returns the names of the wrappers whose prefixes all names of the file begin with, and appends these to `prefix`.
+std::vector<std::string> WrappersOf(const SafetensorsReader& in, std::string& prefix) {
+  std::vector<std::string> wrappers;
+  for (bool found = true; found;) {
+    found = false;
+    for (const Wrapper& wrapper : kWrappers) {
+      if (!AllBeginWith(in, prefix + wrapper.prefix)) continue;
+      prefix += wrapper.prefix;
+      wrappers.emplace_back(wrapper.name);
+      found = true;
+    }
+  }
+  return wrappers;
+}
+
+// True if the model has a name of the file, so that its prefix belongs to the model.
+bool HasAnyName(const ModelLayout& layout, const SafetensorsReader& in) {
+  const auto is_in_file = [&](const ArenaEntry& entry) { return in.Find(entry.name) != nullptr; };
+  return std::ranges::any_of(layout.parameters.entries, is_in_file) ||
+         std::ranges::any_of(layout.state.entries, is_in_file);
+}
+
+// Opens a file for reading its weights, by the names that they have without PyTorch's wrappers.  Without a layout, the
+// names in a file of dtrain are those of its model.
+SafetensorsReader OpenTensors(const fs::path& path, const ModelLayout* layout) {
+  SafetensorsReader in = OpenSafetensors(path);
+  std::string prefix;
+  const std::vector<std::string> wrappers = WrappersOf(in, prefix);
+  const bool of_model =
+      layout != nullptr ? HasAnyName(*layout, in) : in.metadata().contains(kWeightsSha256);
+  if (wrappers.empty() || of_model) return in;
+  in.DropPrefix(prefix);
+  if (log::IsFirstRank()) {
+    log::Info("{}: all names begin with '{}' ({}); they are read without it", path.string(), prefix,
+              fmt::join(wrappers, ", "));
+  }
+  return in;
+}
+
 void Collect(const ArenaLayout& layout, const std::vector<float>& arena,
              std::vector<SafeTensorSource>& tensors) {
   for (const ArenaEntry& entry : layout.entries) {
@@ -175,7 +229,7 @@ class Fit {
 };
 
 Checkpoint LoadSafetensors(const fs::path& path, const ModelLayout& layout) {
-  const SafetensorsReader in = OpenSafetensors(path);
+  const SafetensorsReader in = OpenTensors(path, &layout);
   const std::string differences = Fit(in, layout).differences();
   if (!differences.empty()) {
     throw CheckpointMismatch(
@@ -219,6 +273,11 @@ bool IsSafetensors(const fs::path& path) {
   return false;
 }
 
+StoredWeights ReadStored(const fs::path& path, CheckpointPart part, const ModelLayout* layout) {
+  if (IsSafetensors(path)) return StoredIn(OpenTensors(path, layout));
+  return {ReadStoredCheckpoint(path, part), WeightsFormat::kHdf5};
+}
+
 }  // namespace
 
 std::string NameOf(WeightsFormat format) {
@@ -231,8 +290,7 @@ CheckpointInfo ReadStoredInfo(const fs::path& path) {
 }
 
 StoredWeights ReadStoredWeights(const fs::path& path, CheckpointPart part) {
-  if (IsSafetensors(path)) return StoredIn(OpenSafetensors(path));
-  return {ReadStoredCheckpoint(path, part), WeightsFormat::kHdf5};
+  return ReadStored(path, part, nullptr);
 }
 
 void WriteStoredWeights(const fs::path& path, WeightsFormat format, const StoredWeights& stored) {
@@ -249,7 +307,7 @@ Checkpoint LoadWeights(const fs::path& path, const ModelLayout& layout) {
 
 int64_t CopyWeights(const fs::path& path, const ModelLayout& layout,
                     const std::vector<std::string>& except, float* weights, float* state) {
-  const StoredWeights stored = ReadStoredWeights(path);
+  const StoredWeights stored = ReadStored(path, CheckpointPart::kModel, &layout);
   if (!stored.info.text.empty()) CheckVocabularies(path, stored.info, layout);
   const auto left_out = [&](const std::string& name) {
     const std::string layer = name.substr(0, name.rfind('.'));

@@ -7,6 +7,9 @@
 // samples_applied, source_revision, text (vocabularies) and images (the properties that all images share).  It also has
 // two hashes: file_sha256 (safetensors.h) and weights_sha256 (checkpoint.h).  A file with one of the hashes must have
 // both, and both must match.  A file of another program has neither and is read unchecked.
+//
+// PyTorch's DistributedDataParallel and torch.compile put "module." and "_orig_mod." before every name.  A safetensors
+// file whose names all begin so is read as if they did not, and the log says so, except where the model has such names.
 #pragma once
 
 #include <filesystem>

@@ -114,8 +114,8 @@ static void AddDataCommand(CLI::App& app, Invocation& invocation) {
       ->check(CLI::PositiveNumber);
   fetch
       ->add_option("--from", options->from,
-                   "download from URL/NAME/FILE instead of the publisher's server")
-      ->type_name("URL");
+                   "take NAME/FILE from this server or folder instead of the publisher's server")
+      ->type_name("URL|DIR");
   for (CLI::App* command : {fetch, verify}) {
     command->add_option("name", options->name, "the data set")->required();
   }

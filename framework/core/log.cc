@@ -14,6 +14,7 @@ namespace dtrain::log {
 namespace {
 
 std::string prefix;
+std::atomic<bool> first_rank = true;
 std::atomic<Level> shown = Level::kInfo;
 
 spdlog::logger& Logger() {
@@ -52,7 +53,12 @@ void SetLevel(Level level) {
 
 Level GetLevel() { return shown; }
 
-void SetRank(int rank, int ranks) { prefix = ranks > 1 ? fmt::format("[rank {}] ", rank) : ""; }
+void SetRank(int rank, int ranks) {
+  prefix = ranks > 1 ? fmt::format("[rank {}] ", rank) : "";
+  first_rank = rank == 0;
+}
+
+bool IsFirstRank() { return first_rank; }
 
 void Write(Level level, std::string_view text) {
   if (level < shown) return;

@@ -17,6 +17,7 @@ void SetLevel(Level level);  // default kInfo
 Level GetLevel();            // messages below it are not shown
 // Prefixes messages with "[rank N] " if there are several ranks.
 void SetRank(int rank, int ranks);
+bool IsFirstRank();  // for what all ranks would say alike
 void Write(Level level, std::string_view text);
 
 template <class... Args>

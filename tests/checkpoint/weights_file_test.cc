@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -42,6 +43,26 @@ class WeightsFiles : public ::testing::Test {
   std::filesystem::path Exported(WeightsFormat format) {
     const std::filesystem::path path = folder_ / ("exported." + NameOf(format));
     WriteStoredWeights(path, format, ReadStoredWeights(checkpoint_));
+    return path;
+  }
+
+  // Returns a file as PyTorch saves it, without metadata, with `prefix` before every name except `except`.
+  std::filesystem::path FromPyTorch(const std::string& prefix, const std::string& except = "") {
+    std::vector<SafeTensorSource> tensors;
+    const auto add = [&](const ArenaLayout& layout, const std::vector<float>& arena) {
+      for (const ArenaEntry& entry : layout.entries) {
+        const std::string name = entry.name == except ? entry.name : prefix + entry.name;
+        tensors.push_back({name, "F32", entry.shape, arena.data() + entry.range.begin});
+      }
+    };
+    static constexpr int64_t kBatches = 7;
+    const std::string mean = sample_.layout.state.entries[0].name;
+    const std::string layer = mean.substr(0, mean.rfind('.'));
+    tensors.push_back({prefix + layer + ".num_batches_tracked", "I64", {}, &kBatches});
+    add(sample_.layout.parameters, sample_.weights);
+    add(sample_.layout.state, sample_.state);
+    const std::filesystem::path path = folder_ / "pytorch.safetensors";
+    WriteSafetensors(path, std::move(tensors), {});
     return path;
   }
 
@@ -261,6 +282,47 @@ TEST_F(WeightsFiles, AFileOfAnotherProgramBeginsAtStepZero) {
   const float x = 1;
   WriteSafetensors(folder_ / "x.safetensors", {{"x", "F32", {1}, &x}}, {});
   EXPECT_EQ(ReadStoredInfo(folder_ / "x.safetensors").position, TrainingPosition{});
+}
+
+// DistributedDataParallel and torch.compile put a prefix before every name.
+TEST_F(WeightsFiles, PrefixesOfPyTorchsWrappersAreLeftOut) {
+  for (const std::string prefix :
+       {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    SCOPED_TRACE(prefix);
+    const std::filesystem::path path = FromPyTorch(prefix);
+    ::testing::internal::CaptureStderr();
+    const Checkpoint read = LoadWeights(path, sample_.layout);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, HasSubstr("pytorch.safetensors: all names begin with '" + prefix + "'"));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1);
+    EXPECT_TRUE(SameBits(read.weights, sample_.weights));
+    EXPECT_TRUE(SameBits(read.state, sample_.state));
+    std::vector<float> weights(sample_.weights.size()), state(sample_.state.size());
+    EXPECT_EQ(CopyWeights(path, sample_.layout, {"fc"}, weights.data(), state.data()), 27);
+    EXPECT_EQ(weights[27], sample_.weights[27]);
+    EXPECT_TRUE(Compare(ReadStoredWeights(path), ReadStoredWeights(checkpoint_)).empty());
+  }
+}
+
+TEST_F(WeightsFiles, APrefixThatOneNameLacksStays) {
+  const std::filesystem::path path = FromPyTorch("module.", "fc.bias");
+  EXPECT_THAT(MessageOf<CheckpointMismatch>([&] { LoadWeights(path, sample_.layout); }),
+              HasSubstr("it has 'module.fc.weight' [3, 8], which this model lacks"));
+  EXPECT_EQ(ReadStoredWeights(path).layout.parameters.entries.back().name, "module.fc.weight");
+}
+
+TEST_F(WeightsFiles, AModelWhoseOwnNamesBeginSoKeepsThem) {
+  for (ArenaLayout* layout : {&sample_.layout.parameters, &sample_.layout.state}) {
+    for (ArenaEntry& entry : layout->entries) entry.name = "module." + entry.name;
+  }
+  WriteCheckpoint(checkpoint_, sample_.View());
+  for (const auto& path : {FromPyTorch(""), Exported(WeightsFormat::kSafetensors)}) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(SameBits(LoadWeights(path, sample_.layout).weights, sample_.weights));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  }
+  const StoredWeights stored = ReadStoredWeights(Exported(WeightsFormat::kSafetensors));
+  EXPECT_TRUE(Compare(stored, ReadStoredWeights(checkpoint_)).empty());
 }
 
 TEST_F(WeightsFiles, NumbersThatAreNoneAreCountedEverywhere) {

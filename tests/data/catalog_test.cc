@@ -9,6 +9,7 @@
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/sha256.h"
+#include "framework/core/text.h"
 #include "tests/data/http_server.h"
 #include "tests/data/temp_folder.h"
 
@@ -18,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// The test sets the one file that CatalogSet names.
+// The files that CatalogSet names; a.gz if the test sets none.
 std::vector<RemoteFile> catalog_files;
 
 class CatalogSet : public DatasetSource {
@@ -27,9 +28,8 @@ class CatalogSet : public DatasetSource {
   int64_t size(Split split) const override { return split == Split::kTrain ? 500 : 100; }
   int64_t classes() const override { return 3; }
   std::vector<RemoteFile> files() const override {
-    RemoteFile file{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9};
-    if (!catalog_files.empty()) file = catalog_files[0];
-    return {file};
+    if (!catalog_files.empty()) return catalog_files;
+    return {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};
   }
   std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
     throw DataError("not loaded in this test");
@@ -138,6 +138,103 @@ TEST(Catalog, FetchesFromAnotherServer) {
       MessageOf<DataError>([&] { FetchDataset("catalog_set", wrong.path().string(), options); }),
       AllOf(HasSubstr(server.Url("/data/catalog_set/a.gz")), HasSubstr("SHA-256 is ")));
   catalog_files.clear();
+}
+
+// Fetches the test set into a folder of its own.
+class CatalogCopy : public testing::Test {
+ protected:
+  void SetUp() override {
+    catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9}};
+  }
+  void TearDown() override { catalog_files.clear(); }
+
+  void FetchFrom(const std::string& from) {
+    FetchDataset("catalog_set", root_.path().string(),
+                 {.retry_seconds = 0, .from = from, .say = [](const std::string&) {}});
+  }
+  std::string RefusalOf(const std::string& from) {
+    return MessageOf<DataError>([&] { FetchFrom(from); });
+  }
+  // Returns what of the set is in its folder after a fetch, with the number of all files there.
+  std::string Fetched(const std::string& from) {
+    std::filesystem::remove_all(root_ / "catalog_set");
+    FetchFrom(from);
+    EXPECT_TRUE(VerifyDataset("catalog_set", root_.path().string()).ok());
+    return Files();
+  }
+  std::string Files() {
+    std::vector<std::string> names;
+    if (!std::filesystem::exists(root_ / "catalog_set")) return "";
+    for (const auto& entry : std::filesystem::directory_iterator(root_ / "catalog_set")) {
+      names.push_back(entry.path().filename().string());
+    }
+    return Join(names);
+  }
+
+  const TempFolder root_, source_;
+};
+
+TEST_F(CatalogCopy, TakesTheFilesFromALocalFolder) {
+  source_.Write("my sets/catalog_set/a.gz", "content a");
+  const std::string folder = (source_ / "my sets").string();
+  EXPECT_EQ(Fetched(folder), "a.gz");
+  EXPECT_EQ(Fetched(folder + "/catalog_set/"), "a.gz");
+  EXPECT_EQ(Fetched(std::filesystem::relative(folder).string()), "a.gz");
+  EXPECT_EQ(Fetched("file://" + source_.path().string() + "/my%20sets"), "a.gz");
+  EXPECT_EQ(Fetched("file://localhost" + source_.path().string() + "/my%20sets/"), "a.gz");
+}
+
+TEST_F(CatalogCopy, TakesUnpackedFilesAndThoseThatNobodyPublishes) {
+  catalog_files[0].content_sha256 = Sha256::Of("unpacked");
+  source_.Write("a", "unpacked");
+  EXPECT_EQ(Fetched(source_.path().string()), "a");
+  catalog_files = {{"a.gz", {"http://127.0.0.1:1/a"}, Sha256::Of("content a"), 9},
+                   {"b.gz", {}, Sha256::Of("content b"), 9}};
+  source_.Write("a.gz", "content a");
+  EXPECT_EQ(Fetched(source_.path().string()), "a.gz") << "b.gz is not there, and not needed";
+  source_.Write("b.gz", "content b");
+  std::filesystem::remove_all(root_ / "catalog_set");
+  FetchFrom(source_.path().string());
+  EXPECT_EQ(ReadFile(root_ / "catalog_set/b.gz"), "content b");
+}
+
+TEST_F(CatalogCopy, SaysWhatAFolderLacksBeforeItCopies) {
+  catalog_files.push_back({"b.gz", {"http://127.0.0.1:1/b"}, Sha256::Of("content b"), 9});
+  catalog_files.push_back({"c.gz", {"http://127.0.0.1:1/c"}, Sha256::Of("content c"), 9});
+  source_.Write("a.gz", "content a");
+  const std::string folder = source_.path().string();
+  EXPECT_THAT(RefusalOf(folder),
+              AllOf(HasSubstr(folder + " lacks b.gz, c.gz of data set 'catalog_set'"),
+                    HasSubstr(folder + "/catalog_set")));
+  EXPECT_EQ(Files(), "");
+  // Files that are here already are not missing.
+  root_.Write("catalog_set/b.gz", "content b");
+  EXPECT_THAT(RefusalOf(folder), HasSubstr(folder + " lacks c.gz of"));
+}
+
+TEST_F(CatalogCopy, AWrongFileLeavesNothingBehind) {
+  const std::string path = source_.Write("a.gz", "content").string();
+  EXPECT_THAT(RefusalOf(source_.path().string()), HasSubstr(path + ": 7 bytes, expected 9"));
+  EXPECT_EQ(Files(), "");
+  source_.Write("a.gz", "content b");
+  EXPECT_THAT(RefusalOf("file://" + source_.path().string()),
+              HasSubstr(path + ": SHA-256 is " + Sha256::Of("content b")));
+  EXPECT_EQ(Files(), "");
+  root_.Write("catalog_set/a.gz.part", "con");  // of a download that broke off
+  EXPECT_THAT(RefusalOf(source_.path().string()), HasSubstr("SHA-256 is "));
+  EXPECT_EQ(Files(), "");
+}
+
+TEST_F(CatalogCopy, WhatIsNoFolderIsNamed) {
+  EXPECT_THAT(
+      RefusalOf("no/such"),
+      AllOf(HasSubstr("there is no folder no/such"),
+            HasSubstr("a relative path begins in the working directory"), HasSubstr("http://")));
+  EXPECT_THAT(RefusalOf("file:///no/such"), HasSubstr("there is no folder /no/such"));
+  EXPECT_THAT(RefusalOf("file://host/data"),
+              HasSubstr("'file://host/data' names no folder of this machine"));
+  const std::string file = source_.Write("a.gz", "content a").string();
+  EXPECT_THAT(RefusalOf(file), HasSubstr("there is no folder " + file));
 }
 
 TEST(Catalog, VerifyOfASetThatIsNotHere) {

@@ -181,6 +181,47 @@ TEST_F(Csv, BlanksAndBarsSeparateFields) {
   EXPECT_THAT(NumbersIn(Read("1  2\n3 4\n", format)), ElementsAre(1, 3));
 }
 
+// The other way round a column of numbers with a decimal comma would become a number and a text.
+TEST_F(Csv, ACommaIsTheSeparatorOnlyWhereItIsTheMostFrequentAlone) {
+  EXPECT_THAT(Refusal("1,5;0\n2,5;1\n"), HasSubstr("column 1 is '1,5', not a number"));
+  EXPECT_THAT(Refusal("1,5\t0\n2,5\t1\n"), HasSubstr("column 1 is '1,5', not a number"));
+  const CsvTable quoted = Read("\"a; b; c\",d\n1,0\n2,1\n");
+  EXPECT_THAT(quoted.names, ElementsAre("a; b; c", "d")) << "separators in quotes are none";
+}
+
+TEST_F(Csv, LabelsWithADecimalCommaAreWarnedOf) {
+  const auto notes = [&](const std::string& labels, const CsvFormat& format = {}) {
+    return NotesOf(Read("a;b;y\n1;2;" + labels + "\n3;4;2,5\n", format));
+  };
+  EXPECT_THAT(notes("1,5"), HasSubstr("numbers with a decimal comma; data.decimal: \",\""));
+  EXPECT_THAT(notes("3"), HasSubstr("numbers with a decimal comma"));
+  EXPECT_THAT(notes("1,5,0"), Not(HasSubstr("decimal comma")));
+  EXPECT_THAT(notes("x"), Not(HasSubstr("decimal comma")));
+  CsvFormat format;
+  format.decimal_comma = true;
+  EXPECT_THAT(notes("1,5", format), Not(HasSubstr("read as texts")));
+}
+
+TEST_F(Csv, APlusIsFollowedByANumber) {
+  EXPECT_THAT(NumbersIn(Read("+1,0\n+.5,1\n")), ElementsAre(1, 0.5));
+  EXPECT_THAT(Refusal("+-1,0\n1,1\n"), HasSubstr("is '+-1', not a number"));
+}
+
+TEST_F(Csv, AHeaderOfNumbersAndTheLabelsNameIsNoSample) {
+  const CsvTable counted = Read("0,1,2,kind\n7,8,9,x\n4,5,6,y\n");
+  EXPECT_THAT(counted.names, ElementsAre("0", "1", "2", "kind"));
+  EXPECT_THAT(NotesOf(counted), HasSubstr("counts the columns and is taken for their names"));
+  EXPECT_THAT(Refusal("2020,2021,label\n1,2,0\n3,4,1\n"),
+              HasSubstr("t.csv: line 1: the label is 'label', not a number, and all other lines "
+                        "have numbers"));
+  EXPECT_THAT(Read("2020,2021,label\n1,2,0\n3,4,1\n", WithHeader()).names,
+              ElementsAre("2020", "2021", "label"));
+  const std::string texts = "2020,2021,label\n1,2,x\n3,4,y\n5,6,x\n";
+  EXPECT_THAT(NotesOf(Read(texts)), HasSubstr("no other line has its label 'label'"));
+  EXPECT_THAT(NotesOf(Read(texts, WithHeader())), Not(HasSubstr("no other line")));
+  EXPECT_THAT(NotesOf(Read("1,x\n2,x\n3,y\n4,y\n")), Not(HasSubstr("no other line")));
+}
+
 TEST_F(Csv, ADecimalCommaIsAPoint) {
   CsvFormat format;
   format.decimal_comma = true;

@@ -11,6 +11,7 @@ namespace dtrain {
 namespace {
 namespace fs = std::filesystem;
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 void WriteSplits(const TempFolder& folder, const std::string& pattern_de,
@@ -49,6 +50,48 @@ TEST(Multi30k, ThreeSplits) {
   }
   EXPECT_NE(set->ManifestHash(),
             SourceOf("multi30k", "direction: en-de")->Load(folder.path(), 1)->ManifestHash());
+}
+
+// WMT16's release has train, val and test2016, without folders.
+TEST(Multi30k, TakesTheNamesOfWmt16) {
+  for (const std::string test : {"test2016", "test_2016", "test2016_flickr", "test"}) {
+    for (const std::string middle : {".", ".lc.norm.tok."}) {
+      for (const bool packed : {false, true}) {
+        const TempFolder folder;
+        for (const std::string& split : {std::string("train"), std::string("val"), test}) {
+          for (const auto& [language, text] :
+               {std::pair("de", "Ein Hund.\nein Hund ,\n"), {"en", "A dog .\na dog 's\n"}}) {
+            if (packed) {
+              folder.WriteGzip(split + middle + language + ".gz", text);
+            } else {
+              folder.Write(split + middle + language, text);
+            }
+          }
+        }
+        const auto set = SourceOf("multi30k", "")->Load(folder.path(), 1);
+        EXPECT_EQ(set->size(Split::kTest), 2) << test << middle;
+        EXPECT_EQ(set->sentence_pairs()->info().escaped, middle != ".");
+      }
+    }
+  }
+}
+
+TEST(Multi30k, BothLanguagesOfASplitHaveOneName) {
+  const TempFolder folder;
+  WriteSplits(folder, "raw/.de", "raw/.en");
+  folder.Write("test2016.de", "Eine Katze.\n");
+  const auto size = [&] {
+    return SourceOf("multi30k", "")->Load(folder.path(), 1)->size(Split::kTest);
+  };
+  EXPECT_EQ(size(), 2);
+  folder.Write("test2016.en", "A cat.\n");
+  EXPECT_EQ(size(), 2) << "the publisher's name goes first";
+  fs::remove(folder / "raw/test_2016_flickr.en");
+  EXPECT_EQ(size(), 1);
+  fs::remove(folder / "test2016.en");
+  EXPECT_THAT(
+      MessageOf<DataError>(size),
+      AllOf(HasSubstr("has no raw text 'test_2016_flickr' in English"), HasSubstr("test2016.de")));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "framework/core/stop_request.h"
 #include "framework/core/text.h"
 #include "framework/data/files/archive.h"
+#include "framework/data/files/download.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -134,6 +135,51 @@ std::string ProblemOf(const RemoteFile& file, const fs::path& folder, const fs::
 void TakeFrom(const std::string& server, const std::string& name, std::vector<RemoteFile>& files) {
   const std::string base = server.ends_with('/') ? server : server + "/";
   for (RemoteFile& file : files) file.urls = {base + name + "/" + file.name};
+}
+
+// Returns the folder that --from names; empty if it is the address of a server.
+fs::path LocalFolder(const std::string& from) {
+  const bool is_url = from.find("://") != std::string::npos;
+  if (is_url && !from.starts_with("file:")) return {};
+  const fs::path folder = is_url ? PathOfFileUrl(from) : fs::path(from);
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return fs::absolute(folder).lexically_normal();
+  const std::string begin = WhereItBegins(folder);
+  throw DataError(fmt::format("there is no folder {}", folder.string()),
+                  begin + (begin.empty() ? "" : "; ") +
+                      "the address of a server begins with http:// or https://");
+}
+
+// Returns the file as it lies in one of the places, packed or not, with its path as the only address; without one if no
+// place has it.
+RemoteFile FileIn(const std::vector<fs::path>& places, RemoteFile file) {
+  file.urls.clear();
+  for (const fs::path& place : places) {
+    const std::string name = NameIn(place, file);
+    if (name.empty() || (name != file.name && file.content_sha256.empty())) continue;
+    if (name != file.name) file = {name, {}, file.content_sha256, 0, file.content_sha256};
+    file.urls = {(place / name).string()};
+    break;
+  }
+  return file;
+}
+
+// Returns the files to copy from a local folder into `folder`.
+std::vector<RemoteFile> FilesToCopy(const fs::path& from, const std::string& name,
+                                    const fs::path& folder) {
+  std::vector<RemoteFile> files;
+  std::vector<std::string> missing;
+  for (const RemoteFile& published : Make(name)->files()) {
+    const RemoteFile file = FileIn({from / name, from}, published);
+    if (!file.urls.empty()) {
+      files.push_back(file);
+    } else if (!published.urls.empty() && !StatusOf(published, folder).problem.empty()) {
+      missing.push_back(published.name);
+    }
+  }
+  if (missing.empty()) return files;
+  throw DataError(fmt::format("{} lacks {} of data set '{}'", from.string(), Join(missing), name),
+                  fmt::format("they are looked for there and in {}", (from / name).string()));
 }
 
 // Creates the usual cache folder, whose other files are trusted.  If that fails, FetchFiles reports it.
@@ -262,11 +308,13 @@ fs::path FetchDataset(const std::string& name, const std::string& root,
                       const FetchOptions& options) {
   std::vector<RemoteFile> files = FetchedFiles(*Make(name));
   if (files.empty()) return {};
-  if (!options.from.empty()) TakeFrom(options.from, name, files);
+  const fs::path local = options.from.empty() ? "" : LocalFolder(options.from);
+  if (!options.from.empty() && local.empty()) TakeFrom(options.from, name, files);
   for (const fs::path& place : DataPlaces(name, root)) {
     if (Verify(name, place).ok()) return place;
   }
   const fs::path folder = FetchFolder(name, root);
+  if (!local.empty()) files = FilesToCopy(local, name, folder);
   if (root.empty()) MakeCache(folder.parent_path());
   FetchFiles(files, folder, options);
   return folder;

@@ -57,8 +57,10 @@ std::filesystem::path UsualMemory();
 std::string VerifyText(const VerifyReport& report);
 
 // Downloads missing files, from `options.from` if that is given, into FetchFolder and returns the folder that has the
-// whole set: another folder if the set was complete there already, an empty path for a set without files.  Throws as
-// FetchFiles does.
+// whole set: another folder if the set was complete there already, an empty path for a set without files.  `from` may
+// be a local folder, as a path or a file:// URL, with FROM/NAME/FILE or FROM/FILE, packed or not; then also files
+// without URLs are taken if they are there.  Throws as FetchFiles does, and DataError with the names of all files that
+// a local folder lacks, before any is copied.
 std::filesystem::path FetchDataset(const std::string& name, const std::string& root,
                                    const FetchOptions& options = {});
 

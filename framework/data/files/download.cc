@@ -213,4 +213,16 @@ DownloadResult Download(const std::string& url, const std::filesystem::path& par
   return Transfer(url, part, label, limits).Run();
 }
 
+std::filesystem::path PathOfFileUrl(const std::string& url) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parts(curl_url(), &curl_url_cleanup);
+  char* path = nullptr;
+  if (!parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK ||
+      curl_url_get(parts.get(), CURLUPART_PATH, &path, CURLU_URLDECODE) != CURLUE_OK) {
+    throw DataError(fmt::format("'{}' names no folder of this machine", url),
+                    "as in file:///data, or the folder alone: /data");
+  }
+  const std::unique_ptr<char, decltype(&curl_free)> free(path, &curl_free);
+  return path;
+}
+
 }  // namespace dtrain

@@ -30,6 +30,9 @@ struct DownloadResult {
 DownloadResult Download(const std::string& url, const std::filesystem::path& part,
                         const std::string& label, const DownloadLimits& limits);
 
+// Returns the path in "file:///data/my%20sets".  Throws DataError for an address with another host, or none at all.
+std::filesystem::path PathOfFileUrl(const std::string& url);
+
 // Shows the progress of a transfer while it lives, on the status line or in the log (core/progress_display.h):
 // "train-images.gz  ######--------  40 %  4.0 MB of 9.9 MB  2.1 MB/s  2.8 s left".
 class ProgressBar {

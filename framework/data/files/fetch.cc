@@ -43,8 +43,11 @@ void MakeDataFolder(const fs::path& folder) {
                   "name a folder that can be written with --root or XDG_CACHE_HOME");
 }
 
+bool IsPath(const std::string& url) { return url.starts_with('/'); }
+
 // Returns the address for display, without the password in "https://user:password@host/".
 std::string Shown(const std::string& url) {
+  if (IsPath(url)) return url;
   const size_t scheme = url.find("://");
   const size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
   const size_t host_end = std::min(url.find_first_of("/?#", begin), url.size());
@@ -88,8 +91,8 @@ class Fetch {
     throw DataError(
         fmt::format("cannot fetch {}{}", file_.name,
                     problems_.empty() ? ": no address is known for it" : ":" + problems_),
-        fmt::format("put {} into {} by other means, take it from another server (--from), or try "
-                    "again later{}",
+        fmt::format("put {} into {} by other means, take it from another server or a folder "
+                    "(--from), or try again later{}",
                     file_.name, path_.parent_path().string(),
                     PartBytes() > 0 ? ": what came so far is kept" : ""));
   }
@@ -97,6 +100,7 @@ class Fetch {
  private:
   // Returns "" on success, else the reason.
   std::string Try(const std::string& url) {
+    if (IsPath(url)) return Copy(url);
     options_.say(fmt::format("{}: {} from {}", file_.name, HumanBytes(file_.bytes), Shown(url)));
     const DownloadLimits limits{file_.bytes, options_.stall_seconds, options_.connect_seconds};
     for (int tries = 1;; ++tries) {
@@ -109,6 +113,26 @@ class Fetch {
     }
   }
 
+  // Returns "" on success, else the reason.  The part is removed even if this throws.
+  std::string Copy(const fs::path& from) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(from, ignored)) return WhyNoFile(from, "missing");
+    std::ifstream in(from, std::ios::binary);
+    if (!in) return "cannot be read";
+    NewFile copy(path_, part_);
+    std::vector<char> block(size_t{1} << 20);
+    while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+      EndIfStopped("copying " + from.string());
+      copy.Write({block.data(), static_cast<size_t>(in.gcount())});
+    }
+    if (in.bad()) return "cannot be read to its end";
+    const std::string wrong = CheckFile(file_, part_);
+    if (!wrong.empty()) return wrong;
+    copy.Publish();
+    SayDone();
+    return "";
+  }
+
   // Renames the part if it is correct, else removes it.
   std::string Publish() {
     const std::string wrong = CheckFile(file_, part_);
@@ -118,10 +142,14 @@ class Fetch {
       return wrong + "; removed";
     }
     PublishDurably(part_, path_);
+    SayDone();
+    return "";
+  }
+
+  void SayDone() const {
     options_.say(fmt::format("{}: {} in {}", file_.name,
                              HumanBytes(static_cast<double>(fs::file_size(path_))),
                              path_.parent_path().string()));
-    return "";
   }
 
   int64_t PartBytes() const {

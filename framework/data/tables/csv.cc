@@ -69,7 +69,7 @@ class Csv {
       std::ranges::replace(with_point, ',', '.');
       field = with_point;
     }
-    if (field.starts_with('+')) field.remove_prefix(1);
+    if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
     double value = 0;
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
@@ -118,13 +118,28 @@ class Csv {
   }
 
  private:
+  // A comma yields to others of the same number: it may be the decimal comma of the numbers between them.
   char SeparatorOf(const std::string& line) const {
+    const std::string unquoted = WithoutQuoted(line);
     char most = decimal_comma_ ? ';' : ',';
     for (const char c : {';', '\t', '|'}) {
-      if (std::ranges::count(line, c) > std::ranges::count(line, most)) most = c;
+      const auto count = std::ranges::count(unquoted, c);
+      if (count > 0 && count >= std::ranges::count(unquoted, most)) most = c;
     }
-    const bool none = line.find(most) == std::string::npos;
-    return none && line.find(' ') != std::string::npos ? ' ' : most;
+    const bool none = unquoted.find(most) == std::string::npos;
+    return none && unquoted.find(' ') != std::string::npos ? ' ' : most;
+  }
+  static std::string WithoutQuoted(const std::string& line) {
+    std::string unquoted;
+    bool quoted = false;
+    for (const char c : line) {
+      if (c == '"') {
+        quoted = !quoted;
+      } else if (!quoted) {
+        unquoted += c;
+      }
+    }
+    return unquoted;
   }
   static bool IsBlank(const std::string& field) {
     return field.find_first_not_of(" \t") == std::string::npos;
@@ -184,12 +199,21 @@ std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
   return number - 1;
 }
 
-// True if the fields are 0, 1, 2, ...: pandas names columns so that have no names.
-bool CountColumns(const Fields& first) {
+// True if the fields, or all but a label that is no number, are 0, 1, 2, ...: pandas names columns so that have no
+// names.
+bool CountColumns(const Csv& csv, const Fields& first, std::optional<size_t> label) {
+  if (label && csv.IsNumber(first[*label])) label.reset();
+  size_t next = 0;
   for (size_t i = 0; i < first.size(); ++i) {
-    if (first[i] != std::to_string(i)) return false;
+    if (i != label && first[i] != std::to_string(next++)) return false;
   }
-  return first.size() >= 3;
+  return next >= 3;
+}
+
+// Returns the column of the label, if it does not depend on a header.
+std::optional<size_t> LabelWithoutHeader(const Fields& first, const CsvFormat& format) {
+  return format.label.empty() ? std::optional(first.size() - 1)
+                              : CountedColumn(format.label, first.size());
 }
 
 // True if these are column names, some of which may be known: they contain no number, a known name and no number, or
@@ -208,13 +232,12 @@ bool AreNames(const Csv& csv, const Fields& first, const Fields& columns) {
 bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   if (format.header != CsvFormat::Header::kAuto) return format.header == CsvFormat::Header::kYes;
   if (!format.columns.empty()) return AreNames(csv, first, format.columns);
-  if (CountColumns(first)) return true;
+  const auto label = LabelWithoutHeader(first, format);
+  if (CountColumns(csv, first, label)) return true;
   if (!format.label.empty() && !csv.IsNumber(format.label) &&
       std::ranges::find(first, format.label) != first.end()) {
     return true;
   }
-  const auto label = format.label.empty() ? std::optional(first.size() - 1)
-                                          : CountedColumn(format.label, first.size());
   std::optional<size_t> text;
   for (size_t column = first.size(); column-- > 0;) {
     const bool ignored =
@@ -496,6 +519,41 @@ std::vector<std::string> LeaveOutIndices(Plan& plan, Rows& rows) {
   return indices;
 }
 
+// Returns the label of the first line if it is a text and no other line has it; "" otherwise.
+std::string OnlyFirstLabel(const Rows& rows) {
+  if (rows.words == 0 || rows.first_word != 0) return "";
+  LabelTexts texts(rows.texts);
+  std::string_view first, text;
+  texts.Next(first);
+  while (texts.Next(text)) {
+    if (text == first) return "";
+  }
+  return std::string(first);
+}
+
+// True if the labels that are no numbers are numbers with a decimal comma.
+bool HaveDecimalComma(const Csv& csv, const Rows& rows) {
+  LabelTexts texts(rows.texts);
+  for (std::string_view text; texts.Next(text);) {
+    std::string with_point(text);
+    if (csv.IsNumber(with_point)) continue;
+    if (std::ranges::count(with_point, ',') != 1) return false;
+    std::ranges::replace(with_point, ',', '.');
+    if (!csv.IsNumber(with_point)) return false;
+  }
+  return rows.words > 0;
+}
+
+// Throws DataError if the first line is probably a header that begins with numbers (years), taken for a sample.
+void CheckFirstLabel(const Csv& csv, const CsvFormat& format, const Plan& plan, const Rows& rows) {
+  if (format.header != CsvFormat::Header::kAuto || !plan.names.empty()) return;
+  if (rows.words != 1 || rows.first_word != 0 || rows.samples == 1) return;
+  throw DataError(
+      fmt::format("{}: the label is '{}', not a number, and all other lines have numbers",
+                  csv.WhereIs(1), OnlyFirstLabel(rows)),
+      "data.header: yes, if the first line has the names of the columns; no, if it is a sample");
+}
+
 std::string SeparatorName(char separator) {
   return separator == '\t' ? "tabs" : separator == ' ' ? "blanks" : fmt::format("'{}'", separator);
 }
@@ -515,10 +573,23 @@ DataNotes NotesOf(const Csv& csv, const CsvFormat& format, const Plan& plan, con
     notes.left_out.push_back(
         fmt::format("column '{}', which has no name and counts the lines", name));
   }
-  if (guessed && CountColumns(plan.first)) {
+  if (guessed && CountColumns(csv, plan.first, plan.label)) {
     notes.warnings.push_back(fmt::format(
         "its first line counts the columns and is taken for their names; data.header: no, "
         "if it is a sample"));
+  }
+  if (!format.decimal_comma && HaveDecimalComma(csv, rows)) {
+    notes.warnings.push_back(
+        "its labels are read as texts, and are numbers with a decimal comma; data.decimal: \",\", "
+        "if "
+        "they are meant as numbers");
+  }
+  const std::string only = OnlyFirstLabel(rows);
+  if (guessed && plan.names.empty() && !only.empty() && rows.samples > kFewestCounted) {
+    notes.warnings.push_back(fmt::format(
+        "its first line is read as a sample, and no other line has its label '{}'; data.header: "
+        "yes, if it has the names of the columns",
+        only));
   }
   for (size_t c = 0; c < plan.columns.size(); ++c) {
     const size_t column = plan.columns[c];
@@ -545,6 +616,7 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   Plan plan = PlanOf(csv, path.string(), format);
   Rows rows = ReadRows(csv, plan, format.keep);
   if (rows.samples == 0) throw DataError(path.string() + " has a header and no samples");
+  CheckFirstLabel(csv, format, plan, rows);
   CsvTable csv_table;
   csv_table.names = plan.names;
   if (format.columns.empty()) csv_table.indices = LeaveOutIndices(plan, rows);

@@ -15,12 +15,14 @@ namespace dtrain {
 
 struct CsvFormat {
   enum class Header { kAuto, kYes, kNo };
-  // ' ': any number of blanks and tabs.  0: the most frequent of , ; | and tab in the first line; blanks if it has none.
+  // ' ': any number of blanks and tabs.  0: the most frequent of , ; | and tab in the first line, outside quotes, the
+  // comma only if it is the most frequent alone; blanks if it has none.
   char separator = 0;
   bool decimal_comma = false;  // 1,5 is one and a half; then 0 above does not take the comma
   Header header =
       // kAuto finds a header if the first line has no number, contains the label's name, or counts the columns from 0 on
-      // (0, 1, 2, ...), as pandas names them.
+      // (0, 1, 2, ...), perhaps without the label, as pandas names them.  A first line whose label alone is no number is
+      // refused.
       Header::kAuto;
   // Names the label's column, or gives its number (from 1); "": the last one.
   std::string label;
