@@ -52,6 +52,31 @@ TEST(CommandLine, AMisspeltNameIsAnsweredWithTheNearest) {
   }
 }
 
+// Other tools have options for what the config says here.
+TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all = {
+      {{"train", "--config", "quickstart", "--lr", "0.1"}, "write --set solver.lr=0.1"},
+      {{"train", "--config", "quickstart", "--epochs", "3"}, "write --set epochs=3"},
+      {{"train", "--config", "quickstart", "--batch-size=2"}, "write --set batch=2"},
+      {{"train", "--config", "quickstart", "--batch_size", "2"}, "write --set batch=2"},
+      {{"train", "--config", "quickstart", "--np", "2"}, "write --workers 2"},
+      {{"train", "-n", "4", "--config", "quickstart"}, "write --workers 4"},
+      {{"train", "-np", "4", "--config", "quickstart"}, "write --workers 4"},
+      {{"simulate", "--strategy", "ps_ssp", "--config", "x"}, "write --set strategy.name=ps_ssp"},
+      {{"train", "--lr"}, "write --set solver.lr=VALUE"},
+      {{"train", "mine.yaml"}, "write --config mine.yaml"},
+      {{"train", "--config", "quickstart", "epochs=3"}, "write --set epochs=3"},
+      {{"check", "quickstart"}, "write --config quickstart"},
+      {{"test"}, "did you mean 'dtrain eval'?"},
+      {{"doctor", "now"}, "dtrain doctor --help shows all"}};
+  for (const auto& [words, hint] : all) {
+    const CommandOutcome outcome = RunCommand(words);
+    EXPECT_EQ(outcome.code, 2) << hint;
+    EXPECT_THAT(outcome.err, HasSubstr(hint));
+  }
+  EXPECT_THAT(RunCommand({"doctor", "--lr", "0.1"}).err, Not(HasSubstr("--set")));
+}
+
 // The value of an option is not a name, whatever it looks like.
 TEST(CommandLine, AValueIsNotTakenForAMisspeltName) {
   EXPECT_THAT(RunCommand({"train", "--output", "trian"}).err, HasSubstr("--config is required"));
