@@ -8,6 +8,7 @@
 
 #include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
+#include "framework/cli/help_formatter.h"
 #include "framework/cli/standard_streams.h"
 #include "framework/cli/usage_errors.h"
 #include "framework/core/error.h"
@@ -47,7 +48,7 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App app("dtrain trains a model with many published gradient-exchange protocols.", "dtrain");
   app.set_version_flag("--version", "dtrain " + VersionAndRevision());
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.formatter(MakeHelpFormatter());
   Invocation invocation;
   invocation.argc = argc;
   invocation.argv = argv;
