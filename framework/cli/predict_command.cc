@@ -32,6 +32,7 @@
 #include "framework/data/text/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/evaluate/predictor.h"
+#include "framework/launch/world.h"
 #include "framework/setup/run_setup.h"
 #include "framework/setup/trained_data.h"
 
@@ -310,8 +311,9 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
   printer.Flush();
   if (turned > 0) log::Info("{} turned upright by EXIF orientation", Counted(turned, "image"));
   if (failed == 0) return 0;
-  log::Error("{} could not be predicted", Counted(failed, "file"));
-  return static_cast<int>(ExitCode::kData);
+  const DataError error(fmt::format("{} could not be predicted", Counted(failed, "file")));
+  TellError(error);
+  return static_cast<int>(error.code());
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "framework/core/log.h"
 #include "tests/cli/command_outcome.h"
@@ -75,6 +78,26 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
     EXPECT_THAT(outcome.err, HasSubstr(hint));
   }
   EXPECT_THAT(RunCommand({"doctor", "--lr", "0.1"}).err, Not(HasSubstr("--set")));
+}
+
+// stdout has only results, so a script that reads it never takes an error for one.
+TEST(CommandLine, WithJsonAnErrorIsOneLineOfJsonOnStderr) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all = {
+      {{"check", "--json", "--config", "quickstart", "--set", "epochs=none"}, "epochs"},
+      {{"check", "--json"}, "--config is required"},
+      {{"train", "--json", "--config", "quickstart", "--lr", "3"}, "no option '--lr'"},
+      {{"ckpt", "info", "--json", "there-is-no-file"}, "there-is-no-file"}};
+  for (const auto& [words, what] : all) {
+    const CommandOutcome outcome = RunCommand(words);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+    const auto error = nlohmann::json::parse(outcome.err).at("error");
+    EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr(what));
+    EXPECT_TRUE(error.at("hint").is_string());
+    EXPECT_EQ(error.at("exit_code"), outcome.code) << what;
+  }
+  const CommandOutcome text = RunCommand({"check", "--config", "none", "-v"});
+  EXPECT_THAT(text.err, AllOf(HasSubstr("error"), Not(HasSubstr("exit_code"))));
 }
 
 // The value of an option is not a name, whatever it looks like.
