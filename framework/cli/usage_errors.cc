@@ -105,6 +105,9 @@ std::string OursFor(const CLI::App& command, const std::string& option, const st
     if (!HasOption(command, "--workers")) return "";
     return "--workers " + (value.empty() ? "N" : ShellWord(value));
   }
+  if (name.starts_with("gpus") && HasOption(command, "--gres")) {
+    return "--gres gpu:" + (value.empty() ? "N" : ShellWord(value));
+  }
   const std::string key = OursOf(kSettings, name);
   if (key.empty() || !HasOption(command, "--set")) return "";
   return "--set " + (value.empty() ? key + "=VALUE" : ShellWord(key + "=" + value));

@@ -70,6 +70,7 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
       {{"train", "mine.yaml"}, "write --config mine.yaml"},
       {{"train", "--config", "quickstart", "epochs=3"}, "write --set epochs=3"},
       {{"check", "quickstart"}, "write --config quickstart"},
+      {{"slurm", "--config", "quickstart", "--gpus-per-node", "2"}, "write --gres gpu:2"},
       {{"test"}, "did you mean 'dtrain eval'?"},
       {{"doctor", "now"}, "dtrain doctor --help shows all"}};
   for (const auto& [words, hint] : all) {
