@@ -236,8 +236,7 @@ std::vector<fs::path> ImagesOf(const fs::path& folder) {
 
 // Returns the model and the properties of the data that a config names.  Mean and deviation are chosen as in `dtrain
 // eval`.
-CheckpointInfo DescribedBy(const ConfigOptions& options, const fs::path& weights) {
-  const RunConfig config = LoadConfig(options);
+CheckpointInfo DescribedBy(const RunConfig& config, const fs::path& weights) {
   std::optional<BusyProgress> busy("loading data");
   const std::unique_ptr<Dataset> data = LoadData(config);
   busy.reset();
@@ -262,16 +261,15 @@ CheckpointInfo DescribedBy(const ConfigOptions& options, const fs::path& weights
 }
 
 Predictor MakePredictor(const PredictOptions& options) {
-  const ConfigOptions& config = options.config;
-  const std::string device = config.device.empty() ? "auto" : config.device;
-  if (!config.file.empty()) {
-    return {options.weights, device, DescribedBy(config, FindWeights(options.weights))};
+  if (!options.config.file.empty()) {
+    const RunConfig config = LoadConfig(options.config);
+    return {options.weights, config.device, DescribedBy(config, FindWeights(options.weights))};
   }
-  if (!config.overrides.empty() || !config.cluster.empty()) {
+  if (!options.config.overrides.empty() || !options.config.cluster.empty()) {
     throw UsageError("--set and --cluster change a config, and there is none",
                      "give --config, or leave them out: the weights know their model");
   }
-  return {options.weights, device};
+  return {options.weights, options.config.device.empty() ? "auto" : options.config.device};
 }
 
 // A file that cannot be used is reported and skipped.
