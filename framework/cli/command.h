@@ -89,6 +89,9 @@ RunConfig LoadConfig(const ConfigOptions& options, const RunConfig* before = nul
 // UsageError if the file does not contain them.
 RunConfig LoadConfigOf(const ConfigOptions& options, const std::filesystem::path& checkpoint);
 
+// Returns the names that `dtrain list WHAT` shows; none for an unknown word.  Throws ConfigError if there are no models.
+std::vector<std::string> NamesListed(const std::string& what);
+
 // Throws UsageError if one of the files is a pipe.  A pipe can be read only once, and the commands that call this
 // function start other processes that must read the same files.
 void RefusePipes(const std::vector<std::string>& files);

@@ -8,6 +8,7 @@
 
 #include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
+#include "framework/cli/help_formatter.h"
 #include "framework/cli/standard_streams.h"
 #include "framework/cli/usage_errors.h"
 #include "framework/core/error.h"
@@ -25,6 +26,12 @@ int Tell(const Error& error) {
   return static_cast<int>(error.code());
 }
 
+// True if the words have --json.  It is looked for before they are parsed, since errors of parsing are JSON too.
+bool AsksForJson(const std::vector<std::string>& words) {
+  const auto end = std::ranges::find(words, "--");  // positional arguments follow
+  return std::find(words.begin(), end, "--json") != end;
+}
+
 // Parses the command line.  Returns the exit code if there is nothing to run: after --help or an error.  A misspelt
 // name is reported first, since other errors may follow from it.
 std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
@@ -35,6 +42,7 @@ std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
     if (const auto error = FindUsageError(app, words)) return Tell(*error);
+    if (AsksForJson(words)) return Tell(UsageError(error.what(), "--help shows all options"));
     app.exit(error, std::cout, std::cerr);
     return static_cast<int>(ExitCode::kUsage);
   } catch (const Error&) {
@@ -47,10 +55,11 @@ int ParseAndRun(int argc, char** argv) {
   CLI::App app("dtrain trains a model with many published gradient-exchange protocols.", "dtrain");
   app.set_version_flag("--version", "dtrain " + VersionAndRevision());
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.formatter(MakeHelpFormatter());
   Invocation invocation;
   invocation.argc = argc;
   invocation.argv = argv;
+  TellErrorsAsJson(AsksForJson({argv + 1, argv + argc}));
   std::multimap<int, const CommandEntry*> commands;
   for (const auto& [name, command] : CommandRegistry::All()) {
     commands.insert({command.position, &command});

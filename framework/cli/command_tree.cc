@@ -28,7 +28,7 @@ class Walk {
 
   void Take(const std::string& word) {
     if (place_.only_positionals) {
-      ++place_.positionals;
+      TakePositional(word);
     } else if (place_.option != nullptr && !(more_ && IsOption(word))) {
       if (!more_) place_.option = nullptr;
     } else if (word == "--") {
@@ -73,8 +73,13 @@ class Walk {
     } else if (!VisibleCommands(*place_.command).empty()) {
       NoteUnknown(word);
     } else {
-      ++place_.positionals;
+      TakePositional(word);
     }
+  }
+
+  void TakePositional(const std::string& word) {
+    if (place_.stray.empty() && PositionalsOf(*place_.command).empty()) place_.stray = word;
+    ++place_.positionals;
   }
 
   void NoteUnknown(const std::string& word) {

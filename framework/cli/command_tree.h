@@ -35,6 +35,7 @@ struct CommandPlace {
   // Names the first unknown command or option, and the command in which it was found.
   std::string unknown;
   const CLI::App* unknown_at = nullptr;
+  std::string stray;  // the first positional argument of a command that takes none
 };
 
 // Parses the words after the program's name.

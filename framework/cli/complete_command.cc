@@ -87,6 +87,17 @@ Names Options(const CLI::App& command) {
   return names;
 }
 
+// Completes NAME of `dtrain list WHAT NAME`.
+Names NamesToList(const Names& words) {
+  for (const std::string& word : words) {
+    try {
+      if (Names names = NamesListed(word); !names.empty()) return names;
+    } catch (const Error&) {  // no models are installed
+    }
+  }
+  return {};
+}
+
 Names Candidates(const CLI::App& app, Names words) {
   const std::string word = words.empty() ? "" : words.back();
   if (!words.empty()) words.pop_back();
@@ -98,6 +109,7 @@ Names Candidates(const CLI::App& app, Names words) {
   for (const CLI::App* known : VisibleCommands(command)) names.push_back(known->get_name());
   const auto positionals = PositionalsOf(command);
   if (positionals.empty()) return names;
+  if (command.get_name() == "list" && place.positionals == 1) return NamesToList(words);
   return ValuesOf(command, *positionals[std::min(place.positionals, positionals.size() - 1)], word);
 }
 

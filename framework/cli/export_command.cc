@@ -10,7 +10,9 @@
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/weights_file.h"
 #include "framework/cli/command.h"
+#include "framework/core/error.h"
 #include "framework/core/printable.h"
+#include "framework/core/text.h"
 #include "framework/onnx/export/onnx_export.h"
 #include "framework/onnx/file/onnx_file.h"
 
@@ -23,36 +25,52 @@ struct ExportOptions {
   std::string output;
 };
 
+struct Ending {
+  const char* ending;
+  const char* format;
+};
+constexpr Ending kEndings[] = {
+    {".safetensors", "safetensors"}, {".onnx", "onnx"}, {".h5", "hdf5"}, {".hdf5", "hdf5"}};
+
+// Returns the format of a file.  Throws UsageError for an ending that belongs to none: another program would fail to
+// read the file, or read it as something else.
 std::string FormatOf(const ExportOptions& options) {
   if (!options.format.empty()) return options.format;
-  const std::string ending = std::filesystem::path(options.output).extension();
-  if (ending == ".onnx") return "onnx";
-  return NameOf(ending == ".h5" || ending == ".hdf5" ? WeightsFormat::kHdf5
-                                                     : WeightsFormat::kSafetensors);
+  const std::string own = std::filesystem::path(options.output).extension();
+  if (own.empty()) return NameOf(WeightsFormat::kSafetensors);
+  std::vector<std::string> known;
+  for (const auto& [ending, format] : kEndings) {
+    if (own == ending) return format;
+    known.emplace_back(ending);
+  }
+  throw UsageError(
+      fmt::format("--output {}: dtrain export writes no files that end in {}", options.output, own),
+      fmt::format("it writes {}; or name the format with --format", Join(known)));
 }
 
 // Writes the weights.  Returns the files that were written.
-std::vector<std::filesystem::path> Write(const ExportOptions& options, const StoredWeights& stored,
+std::vector<std::filesystem::path> Write(const std::string& output, const std::string& format,
+                                         const StoredWeights& stored,
                                          const std::filesystem::path& from) {
-  const std::string format = FormatOf(options);
-  if (format == "onnx") return WriteOnnx(options.output, OnnxOf(stored, from.string()));
+  if (format == "onnx") return WriteOnnx(output, OnnxOf(stored, from.string()));
   const bool hdf5 = format == NameOf(WeightsFormat::kHdf5);
-  WriteStoredWeights(options.output, hdf5 ? WeightsFormat::kHdf5 : WeightsFormat::kSafetensors,
-                     stored);
-  return {options.output};
+  WriteStoredWeights(output, hdf5 ? WeightsFormat::kHdf5 : WeightsFormat::kSafetensors, stored);
+  return {output};
 }
 
 int Export(const ExportOptions& options, bool json) {
+  const std::string format = FormatOf(options);
   const std::filesystem::path from = FindWeights(options.weights);
   const StoredWeights stored = ReadStoredWeights(from);
   const int64_t parameters = stored.layout.parameters.size();
   std::vector<std::string> written;
-  for (const auto& path : Write(options, stored, from)) written.push_back(path.string());
+  for (const auto& path : Write(options.output, format, stored, from))
+    written.push_back(path.string());
   if (json) {
     std::cout << JsonText(nlohmann::json{{"from", from.string()},
                                          {"output", written[0]},
                                          {"outputs", written},
-                                         {"format", FormatOf(options)},
+                                         {"format", format},
                                          {"model", stored.info.model},
                                          {"parameters", parameters},
                                          {"statistics", stored.layout.state.size()}},
@@ -83,10 +101,10 @@ static void AddExportCommand(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--format", options->format,
                    HasOnnx() ? "safetensors (PyTorch's names), hdf5, or onnx: the model with its "
-                               "weights, for other programs (default: by the ending of --output, "
-                               "else safetensors)"
+                               "weights, for other programs (default: by the ending of --output; "
+                               "safetensors if it has none)"
                              : "safetensors (PyTorch's names) or hdf5 (default: by the ending of "
-                               "--output, else safetensors)")
+                               "--output; safetensors if it has none)")
       ->check(CLI::IsMember(formats));
   command
       ->add_option("--output", options->output,

@@ -8,6 +8,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/comm/collective.h"
+#include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
@@ -18,6 +19,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr char kSchedule[] = "schedule ";  // before the names of schedules, among the solvers
 
 struct Listed {
   std::string name;
@@ -87,7 +90,7 @@ std::vector<Listed> Solvers() {
         {name, entry.help, KeysOf([&entry = entry](config::Reader& r) { entry.read(r); })});
   }
   for (const auto& [name, entry] : ScheduleRegistry::All()) {
-    all.push_back({"schedule " + name, entry.help,
+    all.push_back({kSchedule + name, entry.help,
                    KeysOf([&entry = entry](config::Reader& r) { entry.read(r); })});
   }
   return all;
@@ -157,18 +160,49 @@ const std::map<std::string, Lister>& Listers() {
   return listers;
 }
 
+bool IsNamed(const Listed& one, const std::string& name) {
+  return one.name == name || one.name == kSchedule + name;
+}
+
+// Returns the entries of this name; all if it is "".  Throws UsageError if there is none.
+std::vector<Listed> Chosen(const std::string& what, const std::string& name) {
+  std::vector<Listed> all = Listers().at(what)();
+  if (name.empty()) return all;
+  std::vector<Listed> chosen;
+  for (const Listed& one : all) {
+    if (IsNamed(one, name)) chosen.push_back(one);
+  }
+  if (!chosen.empty()) return chosen;
+  throw UsageError(fmt::format("dtrain list {} has no '{}'", what, name),
+                   SuggestName(name, NamesListed(what)));
+}
+
 }  // namespace
+
+std::vector<std::string> NamesListed(const std::string& what) {
+  std::vector<std::string> names;
+  const auto lister = Listers().find(what);
+  if (lister == Listers().end()) return names;
+  for (const Listed& one : lister->second()) {
+    names.push_back(one.name.starts_with(kSchedule) ? one.name.substr(sizeof kSchedule - 1)
+                                                    : one.name);
+  }
+  return names;
+}
 
 static void AddListCommand(CLI::App& app, Invocation& invocation) {
   auto what = std::make_shared<std::string>();
-  CLI::App* command = AddCommand(app, invocation, "list",
-                                 "list what a config can name, with all keys", [what, &invocation] {
-                                   Print(Listers().at(*what)(), invocation.json);
-                                   return 0;
-                                 });
+  auto name = std::make_shared<std::string>();
+  CLI::App* command =
+      AddCommand(app, invocation, "list", "list what a config can name, with all keys",
+                 [what, name, &invocation] {
+                   Print(Chosen(*what, *name), invocation.json);
+                   return 0;
+                 });
   std::vector<std::string> names;
   for (const auto& [name, lister] : Listers()) names.push_back(name);
   command->add_option("what", *what, Join(names, " | "))->required()->check(CLI::IsMember(names));
+  command->add_option("name", *name, "show this one only")->type_name("NAME");
 }
 
 DTRAIN_COMMAND("list", 120, AddListCommand);

@@ -59,7 +59,8 @@ std::string CommandText(const CLI::App& command) {
     }
   }
   for (const CLI::Option* positional : PositionalsOf(command)) {
-    head += " \\fI" + Roff(positional->get_name(true)) + "\\fR";
+    const std::string name = "\\fI" + Roff(positional->get_name(true)) + "\\fR";
+    head += positional->get_required() ? " " + name : " [" + name + "]";
   }
   std::string text = ".SS " + head + "\n" + Roff(command.get_description()) + ".\n";
   for (const CLI::Option* option : OptionsOf(command)) {

@@ -1,6 +1,7 @@
 // `dtrain predict`: predicts the classes of images, or values for rows of numbers, with a trained model.
 //
 // A checkpoint contains its model, the properties of its images and the names of the classes, so no config is needed.
+// Weights that another program saved lack them: with --config they are those of the config's model and data.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -8,25 +9,32 @@
 #include <functional>
 #include <iostream>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/cli/command.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
+#include "framework/core/progress_display.h"
 #include "framework/core/text.h"
 #include "framework/data/images/idx.h"
 #include "framework/data/images/image_file.h"
 #include "framework/data/images/image_folder.h"
 #include "framework/data/tables/csv.h"
 #include "framework/data/tables/npy.h"
+#include "framework/data/text/sentence_pairs.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/evaluate/predictor.h"
+#include "framework/launch/world.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/trained_data.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
@@ -35,9 +43,9 @@ namespace {
 constexpr size_t kTogether = 256;  // images held in memory at a time
 
 struct PredictOptions {
+  ConfigOptions config;
   std::string weights;
   std::vector<std::string> files;
-  std::string device = "auto";
   int top = 3;
 };
 
@@ -226,10 +234,48 @@ std::vector<fs::path> ImagesOf(const fs::path& folder) {
   return images;
 }
 
+// Returns the model and the properties of the data that a config names.  Mean and deviation are chosen as in `dtrain
+// eval`.
+CheckpointInfo DescribedBy(const RunConfig& config, const fs::path& weights) {
+  std::optional<BusyProgress> busy("loading data");
+  const std::unique_ptr<Dataset> data = LoadData(config);
+  busy.reset();
+  DecideTargets(ReadModel(config, data->fields()), *data);
+  const CheckpointInfo stored = ReadStoredInfo(weights);
+  const std::string normalised = NormaliseAsTrained(stored, weights.string(), *data);
+  CheckTrainedOn(stored, weights.string(), *data, /*tell=*/true);
+  if (!normalised.empty()) log::Warning("{}", normalised);
+  TellData(config, *data);
+  CheckpointInfo described;
+  described.model_yaml = config.model.yaml;
+  if (const SentencePairs* pairs = data->sentence_pairs()) {
+    described.text = pairs->info().ToText();  // Predictor refuses it
+  } else if (const ImageSetSpec* images = data->image_info()) {
+    described.images = ToText(*images);
+  } else {
+    throw UsageError(
+        fmt::format("the samples of data '{}' are neither images nor numbers", config.data.name),
+        "dtrain predict takes models of images or rows of numbers");
+  }
+  return described;
+}
+
+Predictor MakePredictor(const PredictOptions& options) {
+  if (!options.config.file.empty()) {
+    const RunConfig config = LoadConfig(options.config);
+    return {options.weights, config.device, DescribedBy(config, FindWeights(options.weights))};
+  }
+  if (!options.config.overrides.empty() || !options.config.cluster.empty()) {
+    throw UsageError("--set and --cluster change a config, and there is none",
+                     "give --config, or leave them out: the weights know their model");
+  }
+  return {options.weights, options.config.device.empty() ? "auto" : options.config.device};
+}
+
 // A file that cannot be used is reported and skipped.
 int Predict(const PredictOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
-  Predictor predictor(options.weights, options.device);
+  Predictor predictor = MakePredictor(options);
   Printer printer(predictor, options.top, invocation.json);
   int64_t failed = 0, turned = 0;
   const auto add = [&](const std::function<void()>& one) {
@@ -263,8 +309,9 @@ int Predict(const PredictOptions& options, const Invocation& invocation) {
   printer.Flush();
   if (turned > 0) log::Info("{} turned upright by EXIF orientation", Counted(turned, "image"));
   if (failed == 0) return 0;
-  log::Error("{} could not be predicted", Counted(failed, "file"));
-  return static_cast<int>(ExitCode::kData);
+  const DataError error(fmt::format("{} could not be predicted", Counted(failed, "file")));
+  TellError(error);
+  return static_cast<int>(error.code());
 }
 
 }  // namespace
@@ -274,9 +321,15 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* command = AddCommand(app, invocation, "predict",
                                  "predict classes or values for images, CSV rows or arrays",
                                  [options, &invocation] { return Predict(*options, invocation); });
+  AddConfigOption(*command, options->config.file,
+                  "a run's YAML file, or the name of one of configs/runs: its model and data, in "
+                  "place of those in the weights");
+  AddSettingOptions(*command, options->config);
   command
-      ->add_option("--weights", options->weights,
-                   "a run folder, a checkpoint or a safetensors file that dtrain wrote")
+      ->add_option(
+          "--weights", options->weights,
+          "a run folder, a checkpoint or a safetensors file; one that dtrain did not write "
+          "needs --config")
       ->required()
       ->type_name("FILE");
   command
@@ -290,7 +343,6 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("--top", options->top, "how many classes to print per sample")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
-  AddDeviceOption(*command, options->device);
 }
 
 DTRAIN_COMMAND("predict", 25, AddPredictCommand);

@@ -101,7 +101,9 @@ std::vector<std::string> ResultTable::JsonLines() const {
     for (const auto& [key, value] : row.settings) json["settings"][key] = value;
     json[counted_] = row.runs;
     for (size_t c = 0; c < columns_.size(); ++c) {
-      if (!row.values[c].empty()) json[columns_[c].name] = JsonCell(row, row.values[c]);
+      if (row.values[c].empty()) continue;
+      json[columns_[c].name] = JsonCell(row, row.values[c]);
+      if (!columns_[c].also.empty()) json[columns_[c].also] = json[columns_[c].name];
     }
     lines.push_back(JsonText(json));
   }

@@ -1,5 +1,6 @@
 // ResultTable: a table with one row for each group of runs and one column for each result.  A cell holds mean and
-// standard deviation.  It is printed as text or JSON.  `simulate --compare` and `sweep` end with one.
+// standard deviation.  It is printed as text or JSON.  `simulate --compare` and `sweep` end with one.  They name the same
+// quantity by the same key.
 #pragma once
 
 #include <string>
@@ -9,10 +10,11 @@
 namespace dtrain {
 
 struct TableColumn {
-  std::string name;     // key in JSON
-  std::string title;    // heading in the text
-  int digits = 2;       // after the decimal point
-  bool always = false;  // shown even if no run has a value
+  std::string name;       // key in JSON
+  std::string title;      // heading in the text
+  int digits = 2;         // after the decimal point
+  bool always = false;    // shown even if no run has a value
+  std::string also = "";  // a second key in JSON, which older scripts read
 };
 
 struct TableRow {

@@ -181,11 +181,11 @@ const ComparedColumn kComparedColumns[] = {
      [](const Summary& s) {
        return Value(static_cast<double>(s.communication->bytes_sent) * 1e-6);
      }},
-    {{"test_accuracy_percent", "accuracy %", 2},
+    {{"accuracy_percent", "accuracy %", 2, false, "test_accuracy_percent"},
      [](const Summary& s) {
        return s.test && s.test->accuracy ? Value(100 * *s.test->accuracy) : Value();
      }},
-    {{"test_perplexity", "perplexity", 2},
+    {{"perplexity", "perplexity", 2, false, "test_perplexity"},
      [](const Summary& s) { return s.test ? s.test->perplexity : Value(); }},
     {{"target_seconds", "target s", 3},
      [](const Summary& s) { return s.target ? s.target->seconds : Value(); }},

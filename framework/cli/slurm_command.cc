@@ -1,8 +1,11 @@
 // `dtrain slurm`: prints the batch script that trains a config under Slurm.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -42,11 +45,42 @@ SlurmJob JobOf(const SlurmOptions& options) {
   job.servers = PlacementOf(config).ranks() - job.workers;
   job.per_node = config.cluster.per_node();
   job.threads = static_cast<int>(config.threads);
+  job.on_gpu = config.device == "cuda";
   return job;
+}
+
+// True if the path lies in /tmp, /var/tmp or $TMPDIR: folders that each node has for itself, and that are emptied.
+bool IsTemporary(const fs::path& path) {
+  std::vector<fs::path> folders = {"/tmp", "/var/tmp"};
+  if (const char* const folder = std::getenv("TMPDIR"); folder != nullptr && *folder == '/') {
+    folders.emplace_back(folder);
+  }
+  std::error_code ignored;
+  const std::string file = fs::weakly_canonical(path, ignored).string();
+  return std::ranges::any_of(folders, [&](const fs::path& folder) {
+    const std::string resolved = fs::weakly_canonical(folder, ignored).string();
+    return resolved != "/" && file.starts_with(resolved.ends_with('/') ? resolved : resolved + "/");
+  });
+}
+
+// Warns of what is allowed, but probably not meant.
+void Warn(const SlurmJob& job) {
+  if (IsTemporary(job.program)) {
+    log::Warning(
+        "the job starts {}, which is in a temporary folder: other nodes do not see it, and it may "
+        "be gone by then; install dtrain in a folder that all nodes share",
+        job.program);
+  }
+  if (job.shared && job.threads == 0) {
+    log::Warning(
+        "--no-exclusive without the key threads: a rank has as many CPUs as Slurm gives a task, "
+        "often one; --set threads=N asks for N");
+  }
 }
 
 int PrintScript(const SlurmOptions& options, bool json) {
   const SlurmJob job = JobOf(options);
+  Warn(job);
   const std::string script = SlurmScript(job);
   if (!options.output.empty()) {
     WriteOutput(options.output, script);
@@ -92,6 +126,14 @@ static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
   AddSiteOption(*command, "--qos", job.qos, "quality of service", "NAME");
   AddSiteOption(*command, "--mem", job.memory, "memory of a node, as in 64G", "SIZE");
   AddSiteOption(*command, "--gres", job.gres, "resources of a node, as in gpu:4", "LIST");
+  AddSiteOption(*command, "--constraint", job.constraint, "features of the nodes, as in skylake",
+                "LIST");
+  AddSiteOption(*command, "--mail-type", job.mail_type, "events to send mail of, as in END,FAIL",
+                "LIST");
+  AddSiteOption(*command, "--mail-user", job.mail_user, "whom to send mail", "ADDRESS");
+  command->add_flag("--no-exclusive", job.shared,
+                    "let other jobs use the nodes as well (without threads in the config, the job "
+                    "has its nodes for itself)");
   command->add_option("--module", job.modules, "load this module first (repeatable)")
       ->type_name("NAME")
       ->take_all()

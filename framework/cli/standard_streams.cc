@@ -11,7 +11,7 @@
 #include <iostream>
 
 #include "framework/core/error.h"
-#include "framework/core/log.h"
+#include "framework/launch/world.h"
 
 namespace dtrain {
 namespace {
@@ -39,9 +39,10 @@ int FinishStdout(int code) {
   std::cout.flush();
   const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (written || code != 0 || ReaderLeft()) return code;
-  log::Error("cannot write to standard output{}{}", errno == 0 ? "" : ": ",
-             errno == 0 ? "" : std::strerror(errno));
-  return static_cast<int>(ExitCode::kCheckpoint);
+  const std::string why = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  const RunFileError error("cannot write to standard output" + why);
+  TellError(error);
+  return static_cast<int>(error.code());
 }
 
 }  // namespace dtrain

@@ -135,8 +135,9 @@ bool AreOnSeveral(const std::vector<std::string>& hosts) {
 // Ends the process.  Called on the thread of a watch; the main thread may be blocked anywhere.  The launcher then ends
 // the other ranks.
 void LeaveStalled(const std::string& what) {
-  log::Error("{}", what);
-  std::_Exit(static_cast<int>(ExitCode::kStalled));
+  const StalledError error(what);
+  TellError(error);
+  std::_Exit(static_cast<int>(error.code()));
 }
 
 // Starts a watch over the ranks of this machine, from before MPI_Init on.  `config` is set if it had to be read for

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -152,6 +153,12 @@ bool CheckElement(const Context& at, const std::string& value, const Limits& lim
     if (name == value) return true;
   }
   if (limits.names.empty()) return true;
+  for (const auto& [key, names] : limits.others) {
+    if (std::ranges::find(names, value) == names.end()) continue;
+    return at.Refuse("has no choice '" + value + "'",
+                     fmt::format("it is a choice of another key: {}: {}; allowed here: {}", key,
+                                 value, Join(limits.names)));
+  }
   return at.Refuse("has no choice '" + value + "'", SuggestChoice(value, limits.names));
 }
 

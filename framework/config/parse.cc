@@ -4,7 +4,9 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -165,6 +167,36 @@ void RefuseSecondDocument(YAML::Parser& parser, const PlaceOf& place_of, Diagnos
                    "one file holds one document: remove the line '---' before it");
 }
 
+// Returns the numbers, from 1, of the lines whose indentation has a tab.
+std::vector<int> TabbedLines(const std::string& text) {
+  std::vector<int> lines;
+  std::istringstream in(text);
+  int number = 1;
+  for (std::string line; std::getline(in, line); ++number) {
+    const std::string indentation = line.substr(0, line.find_first_not_of(" \t"));
+    if (indentation.find('\t') != std::string::npos) lines.push_back(number);
+  }
+  return lines;
+}
+
+// Reports a syntax error.  YAML allows no tab in an indentation; the parser says so in some places only.
+void NoteSyntaxError(const YAML::Exception& error, const std::string& text, const PlaceOf& place_of,
+                     Diagnostics& diagnostics) {
+  const int line = error.mark.line + 1;
+  // Within brackets tabs are allowed: "end of map flow not found" has another cause.
+  const bool in_brackets = error.msg.find("flow") != std::string::npos;
+  const std::vector<int> tabbed = in_brackets ? std::vector<int>() : TabbedLines(text);
+  const bool at_a_tab = std::ranges::find(tabbed, line) != tabbed.end();
+  // The mark of "end of map not found" is where the map begins or the text ends.
+  const bool somewhere = !tabbed.empty() && error.msg.find("not found") != std::string::npos;
+  if (at_a_tab || somewhere) {
+    diagnostics.Note(place_of(at_a_tab ? line : tabbed.front(), 1),
+                     "not valid YAML: this line is indented with a tab", "indent it with spaces");
+  } else {
+    diagnostics.Note(place_of(line, error.mark.column + 1), "not valid YAML: " + error.msg);
+  }
+}
+
 }  // namespace
 
 PlaceOf PlacesIn(const std::string& file_name) {
@@ -189,8 +221,7 @@ std::optional<Tree> ParseYaml(const std::string& text, const PlaceOf& place_of,
     diagnostics.Note(much.place, much.what);
     return std::nullopt;
   } catch (const YAML::Exception& error) {
-    diagnostics.Note(place_of(error.mark.line + 1, error.mark.column + 1),
-                     "not valid YAML: " + error.msg);
+    NoteSyntaxError(error, text, place_of, diagnostics);
     return std::nullopt;
   }
 }

@@ -36,6 +36,12 @@ Field<T>& Field<T>::OneOf(std::vector<std::string> names) {
 }
 
 template <class T>
+Field<T>& Field<T>::NotOf(const std::string& key, std::vector<std::string> names) {
+  declaration_->limits.others.push_back({key, std::move(names)});
+  return *this;
+}
+
+template <class T>
 Field<T>& Field<T>::Auto() {
   declaration_->may_be_auto = true;
   return *this;
@@ -125,6 +131,10 @@ std::vector<Reader> Reader::List(const std::string& key, const std::string& help
     readers.push_back(Reader(child));
   }
   return readers;
+}
+
+void Reader::ExplainUnknown(std::function<std::string(const std::string& key)> explain) {
+  section_->explain = std::move(explain);
 }
 
 bool Reader::Has(const std::string& key) const { return section_->Find(key) != nullptr; }

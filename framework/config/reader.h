@@ -38,7 +38,9 @@ class Field {
   Field& Above(double bound);                    // value > bound
   Field& Below(double bound);                    // value < bound
   Field& OneOf(std::vector<std::string> names);  // strings: one of these
-  Field& Auto();                                 // integers: the word auto means 0
+  // Strings: the error about one of these names, which belong to another key, says so.
+  Field& NotOf(const std::string& key, std::vector<std::string> names);
+  Field& Auto();        // integers: the word auto means 0
   Field& NumbersToo();  // strings and lists of them: an unquoted number is its text
   Field& Help(const std::string& text);
   Field& Required();  // absence is an error
@@ -81,6 +83,10 @@ class Reader {
 
   // Returns the items of a nested list of mappings.
   std::vector<Reader> List(const std::string& key, const std::string& help = "");
+
+  // Lets `explain` return the hint of the error about an unknown key of this section: "only ps_ssp has it".  If it
+  // returns "", the hint names the allowed keys.
+  void ExplainUnknown(std::function<std::string(const std::string& key)> explain);
 
   bool Has(const std::string& key) const;                // present in the document
   std::string Where(const std::string& key = "") const;  // "file:line:column" of key or mapping

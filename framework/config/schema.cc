@@ -306,6 +306,9 @@ std::vector<const Declaration*> SectionNode::Missing() const {
 // The hint also considers other tools' names, and keys of the sections one level below.
 std::string SectionNode::HintFor(const std::string& key,
                                  const std::vector<std::string>& allowed) const {
+  if (const std::string why = explain ? explain(key) : ""; !why.empty()) {
+    return why + "; allowed: " + Join(allowed);
+  }
   std::string meant = KeyOfOtherTools(key, allowed);
   for (const Item& item : items) {
     const auto* child = std::get_if<std::shared_ptr<SectionNode>>(&item.what);

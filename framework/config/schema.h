@@ -2,6 +2,7 @@
 // implements reader.h; the dump (dump.cc) and the search for unknown keys walk it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -26,7 +27,12 @@ struct Limit {
 struct Limits {
   std::vector<Limit> bounds;
   std::vector<std::string> names;  // any, when empty
-  std::string Text() const;        // ">= 0 and < 1", "one of cpu, cuda"
+  struct OtherKey {
+    std::string key;
+    std::vector<std::string> names;
+  };
+  std::vector<OtherKey> others;  // keys for which the user may have meant a refused name
+  std::string Text() const;      // ">= 0 and < 1", "one of cpu, cuda"
 };
 
 struct SectionNode;
@@ -71,6 +77,7 @@ struct SectionNode {
   bool has_error = false;           // a reader reported an error of it, or of several of its keys
   bool may_lack_keys = false;       // missing required keys are not reported
   std::unique_ptr<Tree> shorthand;  // owns `tree` if it was made from a scalar
+  std::function<std::string(const std::string&)> explain;  // Reader::ExplainUnknown
   std::vector<Item> items;
 
   const Tree::Entry* Find(const std::string& key) const;

@@ -64,9 +64,10 @@ RunConfig ConfigFor(const std::string& device) {
 
 }  // namespace
 
-Predictor::Predictor(const std::string& weights, const std::string& device) {
+Predictor::Predictor(const std::string& weights, const std::string& device,
+                     const std::optional<CheckpointInfo>& described) {
   const std::filesystem::path path = FindWeights(weights);
-  const CheckpointInfo info = ReadStoredInfo(path);
+  const CheckpointInfo info = described ? *described : ReadStoredInfo(path);
   if (!info.text.empty()) {
     throw CheckpointError(fmt::format("{} is of a model for translation", path.string()),
                           "dtrain translate --weights");
@@ -74,6 +75,7 @@ Predictor::Predictor(const std::string& weights, const std::string& device) {
   if (info.images.empty() || info.model_yaml.empty()) {
     throw CheckpointError(
         fmt::format("{} does not contain its model and the format of its images", path.string()),
+        "for weights that another program saved, give the config of the run with --config; else "
         "take a checkpoint that this version of dtrain has written, by training on images, or "
         "what `dtrain export` made of it");
   }

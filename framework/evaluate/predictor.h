@@ -1,5 +1,5 @@
-// Predictor: predicts classes with saved weights.  The file must contain the model and the properties of its images; no
-// config and no data set is needed.
+// Predictor: predicts classes with saved weights.  The file contains the model and the properties of its images; for a
+// file of another program, which lacks them, the caller gives both.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ class Predictor {
  public:
   // `weights` is a checkpoint, run folder or safetensors file; `device` is "auto", "cpu" or "cuda".  Throws
   // CheckpointError if the file is of another kind of model or too old to contain its model and images, and the errors
-  // of LoadWeights.
-  Predictor(const std::string& weights, const std::string& device);
+  // of LoadWeights.  `described`, if given, has model_yaml and images (or text) in place of the file's.
+  Predictor(const std::string& weights, const std::string& device,
+            const std::optional<CheckpointInfo>& described = {});
 
   // Returns the shape and properties that the images must have.
   const ImageSetSpec& images() const { return spec_; }

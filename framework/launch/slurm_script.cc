@@ -73,7 +73,26 @@ std::vector<SiteOption> SiteOptions(const SlurmJob& job) {
       {"mem", job.memory, "amount of memory", "[0-9]+[KMGTkmgt]?[Bb]?", "64G",
        "of a node, as in 64G; 0: all that it has"},
       {"gres", job.gres, "list of resources", "[A-Za-z0-9._:,=/-]+", "gpu:4",
-       "of a node, as in gpu:4; sinfo -o %G lists them"}};
+       "of a node, as in gpu:4; sinfo -o %G lists them"},
+      {"constraint", job.constraint, "list of features", R"([A-Za-z0-9._&|*()\[\]:,=-]+)",
+       "FEATURE", "features of a node, as in skylake&ib; sinfo -o %f lists them"},
+      {"mail-type", job.mail_type, "list of events", "[A-Za-z0-9_,]+", "END,FAIL",
+       "as in END,FAIL; man sbatch lists them"},
+      {"mail-user", job.mail_user, "mail address", "[A-Za-z0-9._%+@,-]+", "NAME@HOST",
+       "as in name@host"}};
+}
+
+bool AsksForGpus(const SlurmJob& job) {
+  static const std::regex gpu("(?:.*,)?(?:gres[:/])?gpu(?:[:=,].*)?");
+  return std::regex_match(job.gres, gpu);
+}
+
+// The job would hold GPUs that it does not use.
+void CheckGpus(const SlurmJob& job) {
+  if (job.on_gpu || !AsksForGpus(job)) return;
+  throw UsageError(
+      fmt::format("--gres {} asks for GPUs, and the run computes on the CPU", job.gres),
+      "set device: cuda in the config, or give --device cuda; else leave the GPUs out");
 }
 
 void CheckWords(const SlurmJob& job) {
@@ -130,8 +149,11 @@ std::string Directives(const SlurmJob& job, const SlurmNodes& nodes) {
   std::vector<std::string> options = {"--job-name=" + job.name,
                                       fmt::format("--nodes={}", nodes.total()),
                                       fmt::format("--ntasks-per-node={}", nodes.per_node)};
-  options.push_back(job.threads > 0 ? fmt::format("--cpus-per-task={}", job.threads)
-                                    : "--exclusive");
+  if (job.threads > 0) {
+    options.push_back(fmt::format("--cpus-per-task={}", job.threads));
+  } else if (!job.shared) {
+    options.emplace_back("--exclusive");
+  }
   options.push_back("--time=" + job.time);
   std::string later;
   for (const SiteOption& option : SiteOptions(job)) {
@@ -285,6 +307,7 @@ SlurmNodes NodesOf(const SlurmJob& job) {
 
 std::string SlurmScript(const SlurmJob& job) {
   CheckWords(job);
+  CheckGpus(job);
   const SlurmNodes nodes = NodesOf(job);
   const bool rank_list = NeedsRankList(job, nodes);
   return Introduction(job, nodes) + Directives(job, nodes) + Modules(job) + Settings(job, nodes) +

@@ -29,6 +29,11 @@ struct SlurmJob {
   std::string qos;
   std::string memory;  // of a node: "64G"
   std::string gres;    // of a node: "gpu:4"
+  std::string constraint;
+  std::string mail_type;
+  std::string mail_user;
+  bool shared = false;  // without threads: the nodes may have other jobs, too
+  bool on_gpu = false;  // the run computes on GPUs
   // Lists the environment modules that the job loads first, in this order: "openmpi/4.1".
   std::vector<std::string> modules;
 };
@@ -45,7 +50,8 @@ struct SlurmNodes {
 SlurmNodes NodesOf(const SlurmJob& job);
 
 // Returns the script.  Options that are not given are in it as comments, to be filled in later.  Throws UsageError as
-// NodesOf does, and for a launcher, a time or any other word that Slurm or the shell would misread.
+// NodesOf does, for a launcher, a time or any other word that Slurm or the shell would misread, and for GPUs that the run
+// would not use.
 std::string SlurmScript(const SlurmJob& job);
 
 // Returns `text` as a job's name: every character that is not a letter, digit, '.', '_' or '-' becomes '_'.

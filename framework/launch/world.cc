@@ -1,11 +1,13 @@
 #include "framework/launch/world.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "framework/comm/gather.h"
 #include "framework/comm/local/local_world.h"
@@ -13,6 +15,8 @@
 #include "framework/core/check.h"
 #include "framework/core/log.h"
 #include "framework/core/memory.h"
+#include "framework/core/printable.h"
+#include "framework/core/status_line.h"
 
 namespace dtrain {
 namespace {
@@ -31,6 +35,20 @@ std::string FirstOf(const std::vector<std::string>& all) {
   const auto first =
       std::find_if(all.begin(), all.end(), [](const std::string& bytes) { return !bytes.empty(); });
   return first == all.end() ? "" : *first;
+}
+
+bool errors_as_json = false;
+
+// Prints {"error": {"message", "hint", "exit_code"}} on a line of its own.
+void PrintJson(const Error& error) {
+  const nlohmann::ordered_json json = {{"error",
+                                        {{"message", error.what()},
+                                         {"hint", error.hint()},
+                                         {"exit_code", static_cast<int>(error.code())}}}};
+  const std::string line = PrintableText(JsonText(json)) + "\n";
+  const status_line::Aside aside;
+  std::fwrite(line.data(), 1, line.size(), stderr);  // one write: ranks share the stream
+  std::fflush(stderr);
 }
 
 }  // namespace
@@ -95,7 +113,10 @@ Error AsError(const std::exception& exception) {
   return {ExitCode::kInternal, std::string("internal error: ") + exception.what()};
 }
 
+void TellErrorsAsJson(bool as_json) { errors_as_json = as_json; }
+
 void TellError(const Error& error) {
+  if (errors_as_json) return PrintJson(error);
   std::istringstream lines(error.what());
   for (std::string line; std::getline(lines, line);) log::Error("{}", line);
   if (!error.hint().empty()) log::Error("  {}", error.hint());

@@ -47,7 +47,8 @@ void TryTogether(Transport& transport, const std::function<void()>& work);
 // Returns any exception, including those of libraries, as an error that can be reported.
 Error AsError(const std::exception& exception);
 
-// Prints "dtrain: error: ..." and the hint on stderr.
+// Prints the error and its hint on stderr: as log lines, or as one line of JSON after TellErrorsAsJson(true).
 void TellError(const Error& error);
+void TellErrorsAsJson(bool as_json);  // called before the process has other threads
 
 }  // namespace dtrain

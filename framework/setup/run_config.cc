@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "framework/comm/collective.h"
@@ -111,14 +112,34 @@ void ReadSelectionExchange(Reader reader, CompressConfig& compress) {
 
 namespace {
 
+// Returns which strategies have a key that another one lacks: "only ps_ssp and ps_dssp have it"; "" if none has it.
+std::string StrategiesWith(const std::string& key) {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : StrategyRegistry::All()) {
+    config::Document document = config::Document::Empty();
+    RunConfig unused;
+    ReadStrategyKeys(document.root(), *entry.make(), unused);
+    const auto keys = document.Keys();
+    if (std::ranges::find(keys, key, &config::KeyHelp::path) != keys.end()) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  const std::string last = names.back();
+  names.pop_back();
+  if (names.empty()) return fmt::format("only {} has it", last);
+  return fmt::format("only {} and {} have it", Join(names), last);
+}
+
 void ReadStrategy(Reader root, RunConfig& run) {
   Reader reader = root.Section("strategy", "how the workers exchange gradients");
   run.strategy_name =
       static_cast<std::string>(reader.String("name", "allreduce")
                                    .OneOf(StrategyRegistry::Names())
+                                   .NotOf("collective", CollectiveNames())
+                                   .NotOf("compress", CompressorRegistry::Names())
                                    .Help("name of a strategy; dtrain list strategies shows them"));
   std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", run.strategy_name).make();
   ReadStrategyKeys(reader, *strategy, run);
+  reader.ExplainUnknown(StrategiesWith);
   run.strategy = std::move(strategy);
 }
 
@@ -244,6 +265,7 @@ void ReadMachine(Reader root, RunConfig& run) {
   run.collective =
       static_cast<std::string>(root.String("collective", "ordered")
                                    .OneOf(CollectiveNames())
+                                   .NotOf("strategy", StrategyRegistry::Names())
                                    .Help("algorithm that sums gradients over the workers"));
   run.overlap_buckets =
       root.Bool("overlap_buckets", false)
@@ -331,6 +353,10 @@ void ReadOutput(Reader root, const std::string& config_file, RunConfig& run) {
           .Help(
               "run folder; {config} stands for the config file's name, {time} for the start "
               "time (with -2, -3, ... if the folder exists)");
+  if (output.empty()) {
+    return root.AddError("output", "output: the name of the run folder is empty",
+                         "give a name, or leave the key out");
+  }
   run.output_has_time = output.find("{time}") != std::string::npos;
   try {
     run.output = ExpandOutput(output, config_file, TimeStamp());

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "framework/core/log.h"
 #include "tests/cli/command_outcome.h"
@@ -50,6 +53,52 @@ TEST(CommandLine, AMisspeltNameIsAnsweredWithTheNearest) {
       EXPECT_THAT(outcome.err, HasSubstr("did you mean '" + one.nearest + "'?"));
     }
   }
+}
+
+// Other tools have options for what the config says here.
+TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all = {
+      {{"train", "--config", "quickstart", "--lr", "0.1"}, "write --set solver.lr=0.1"},
+      {{"train", "--config", "quickstart", "--epochs", "3"}, "write --set epochs=3"},
+      {{"train", "--config", "quickstart", "--batch-size=2"}, "write --set batch=2"},
+      {{"train", "--config", "quickstart", "--batch_size", "2"}, "write --set batch=2"},
+      {{"train", "--config", "quickstart", "--np", "2"}, "write --workers 2"},
+      {{"train", "-n", "4", "--config", "quickstart"}, "write --workers 4"},
+      {{"train", "-np", "4", "--config", "quickstart"}, "write --workers 4"},
+      {{"simulate", "--strategy", "ps_ssp", "--config", "x"}, "write --set strategy.name=ps_ssp"},
+      {{"train", "--lr"}, "write --set solver.lr=VALUE"},
+      {{"train", "mine.yaml"}, "write --config mine.yaml"},
+      {{"train", "--config", "quickstart", "epochs=3"}, "write --set epochs=3"},
+      {{"check", "quickstart"}, "write --config quickstart"},
+      {{"slurm", "--config", "quickstart", "--gpus-per-node", "2"}, "write --gres gpu:2"},
+      {{"test"}, "did you mean 'dtrain eval'?"},
+      {{"doctor", "now"}, "dtrain doctor --help shows all"}};
+  for (const auto& [words, hint] : all) {
+    const CommandOutcome outcome = RunCommand(words);
+    EXPECT_EQ(outcome.code, 2) << hint;
+    EXPECT_THAT(outcome.err, HasSubstr(hint));
+  }
+  EXPECT_THAT(RunCommand({"doctor", "--lr", "0.1"}).err, Not(HasSubstr("--set")));
+}
+
+// stdout has only results, so a script that reads it never takes an error for one.
+TEST(CommandLine, WithJsonAnErrorIsOneLineOfJsonOnStderr) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> all = {
+      {{"check", "--json", "--config", "quickstart", "--set", "epochs=none"}, "epochs"},
+      {{"check", "--json"}, "--config is required"},
+      {{"train", "--json", "--config", "quickstart", "--lr", "3"}, "no option '--lr'"},
+      {{"ckpt", "info", "--json", "there-is-no-file"}, "there-is-no-file"}};
+  for (const auto& [words, what] : all) {
+    const CommandOutcome outcome = RunCommand(words);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+    const auto error = nlohmann::json::parse(outcome.err).at("error");
+    EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr(what));
+    EXPECT_TRUE(error.at("hint").is_string());
+    EXPECT_EQ(error.at("exit_code"), outcome.code) << what;
+  }
+  const CommandOutcome text = RunCommand({"check", "--config", "none", "-v"});
+  EXPECT_THAT(text.err, AllOf(HasSubstr("error"), Not(HasSubstr("exit_code"))));
 }
 
 // The value of an option is not a name, whatever it looks like.

@@ -61,6 +61,7 @@ TEST(Complete, ValuesOfOptions) {
 
 TEST(Complete, NamesOfThings) {
   EXPECT_THAT(Complete({"list", "s"}), ElementsAre("solvers", "strategies"));
+  EXPECT_THAT(Complete({"list", "strategies", "gs"}), ElementsAre("gssp"));
   EXPECT_THAT(Complete({"data", "fetch", "mn"}), ElementsAre("mnist"));
   EXPECT_THAT(Complete({"train", "--set", "model.name=lenet5"}),
               IsSupersetOf({"model.name=lenet5", "model.name=lenet5_caffe"}));

@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -76,6 +77,19 @@ TEST_F(ExportCommand, TheEndingSaysTheFormatWhereNobodyElseDoes) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(json::parse(outcome.out)["format"], format) << name;
   }
+}
+
+// Otherwise m.pt would hold safetensors, which PyTorch's load() does not read.
+TEST_F(ExportCommand, AnEndingOfNoFormatIsRefused) {
+  for (const char* const name : {"m.pt", "m.bin", "m.safetensor"}) {
+    const CommandOutcome outcome =
+        RunCommand({"export", "--weights", Path("run"), "--output", Path(name)});
+    EXPECT_EQ(outcome.code, 2) << name;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("no files that end in ."),
+                                   HasSubstr(".safetensors, .onnx, .h5, .hdf5")));
+    EXPECT_FALSE(fs::exists(folder_ / name)) << name;
+  }
+  EXPECT_EQ(Export("run", "safetensors", "m.bin").code, 0);
 }
 
 TEST_F(ExportCommand, WhatIsNoCheckpointLeavesNoFile) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/checkpoint/checkpoint_folder.h"
+#include "framework/checkpoint/weights_file.h"
 #include "tests/checkpoint/checkpoint_sample.h"
 #include "tests/checkpoint/foreign_hdf5.h"
 #include "tests/cli/command_outcome.h"
@@ -93,6 +94,32 @@ TEST_F(ForeignFiles, AWeightInAnotherFileIsRefusedByEveryCommand) {
       EXPECT_FALSE(fs::exists(folder_ / "out.safetensors"));
     }
   }
+}
+
+// PyTorch saves neither the model's file nor classes, columns, mean and deviation: the config has them.
+TEST_F(ForeignFiles, WeightsOfAnotherProgramPredictByTheConfig) {
+  StoredWeights stored = ReadStoredWeights(FindCheckpoint(folder_ / "run"));
+  stored.info.images.clear();
+  stored.info.model_yaml.clear();
+  WriteStoredWeights(Path("bare.safetensors"), WeightsFormat::kSafetensors, stored);
+  const CommandOutcome own = RunCommand({"predict", "--weights", Path("run"), Path("t.csv")});
+  std::vector<std::string> words = {"predict", "--weights", Path("bare.safetensors"),
+                                    Path("t.csv")};
+  const CommandOutcome alone = RunCommand(words);
+  EXPECT_EQ(alone.code, 6);
+  EXPECT_THAT(alone.err, HasSubstr("--config"));
+  words.insert(words.end(), {"--config", Path("run.yaml")});
+  const CommandOutcome described = RunCommand(words);
+  ASSERT_EQ(described.code, 0) << described.err;
+  EXPECT_THAT(described.out, AllOf(HasSubstr("green"), HasSubstr("blue")));
+  EXPECT_EQ(described.out, own.out);
+}
+
+TEST_F(ForeignFiles, PredictTakesSettingsOnlyWithAConfig) {
+  const CommandOutcome outcome =
+      RunCommand({"predict", "--weights", Path("run"), Path("t.csv"), "--set", "seed=3"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("give --config"));
 }
 
 // No process writes into the pipe: a command that opened it would wait for ever.

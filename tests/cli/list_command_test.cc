@@ -18,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using Keys = std::set<std::string>;
 
@@ -49,6 +50,25 @@ TEST(ListCommand, StrategiesHaveAllKeysOfTheirSection) {
   EXPECT_EQ(listed.size(), StrategyRegistry::Names().size());
   EXPECT_THAT(listed["gssp"], Contains("record"));
   for (const auto& [name, keys] : listed) EXPECT_EQ(keys, KeysInForce(folder, name)) << name;
+}
+
+TEST(ListCommand, ANameShowsThatEntryAlone) {
+  const auto all = nlohmann::json::parse(RunCommand({"list", "strategies", "--json"}).out);
+  const auto one = nlohmann::json::parse(RunCommand({"list", "strategies", "gssp", "--json"}).out);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_THAT(all, Contains(one[0]));
+  EXPECT_EQ(one[0].at("name"), "gssp");
+  const CommandOutcome text = RunCommand({"list", "layers", "relu"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out, StartsWith("relu "));
+  EXPECT_THAT(RunCommand({"list", "solvers", "cosine"}).out, StartsWith("schedule cosine "));
+}
+
+TEST(ListCommand, AnUnknownNameIsAnsweredWithTheNearest) {
+  const CommandOutcome outcome = RunCommand({"list", "strategies", "gsp"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("dtrain list strategies has no 'gsp'"),
+                                 HasSubstr("did you mean 'gssp'?  allowed: ")));
 }
 
 // A program that was copied without its models reports where it looked.

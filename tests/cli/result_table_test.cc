@@ -41,6 +41,15 @@ TEST(ResultTable, JsonHasALineARow) {
                   R"("batch":"64"},"seeds":1,"seconds":{"mean":7.0,"deviation":0.0}})"));
 }
 
+TEST(ResultTable, AColumnWithTwoKeysHasBothInJson) {
+  ResultTable table("run", "runs", {{"loss", "loss", 2, false, "test_loss"}});
+  table.Add({.name = "all", .runs = 1, .values = {{0.5}}});
+  EXPECT_THAT(table.JsonLines(),
+              ElementsAre(R"({"run":"all","runs":1,"loss":{"mean":0.5,"deviation":0.0},)"
+                          R"("test_loss":{"mean":0.5,"deviation":0.0}})"));
+  EXPECT_EQ(table.Text(), "run  loss\nall  0.50\n");
+}
+
 TEST(ResultTable, AColumnThatIsAlwaysThereIsShownEmpty) {
   ResultTable table("run", "runs", {{"seconds", "seconds", 1, true}});
   table.Add({.name = "all", .values = {{}}});

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // Runs `dtrain slurm --config run.yaml ARGUMENTS...` with a config of 4 workers.
@@ -29,22 +32,61 @@ CommandOutcome Slurm(const TempFolder& folder, const std::vector<std::string>& a
 TEST(SlurmCommand, HandsOnWhatTheSiteWants) {
   const TempFolder folder;
   const CommandOutcome outcome =
-      Slurm(folder, {"--account", "phys", "--qos", "long", "--mem", "0", "--gres", "gpu:2",
-                     "--module", "gcc/12", "--module", "openmpi"});
+      Slurm(folder, {"--account", "phys", "--qos", "long", "--mem", "0", "--gres", "nvme:2",
+                     "--constraint", "skylake&ib", "--mail-type", "END,FAIL", "--mail-user",
+                     "me@host", "--module", "gcc/12", "--module", "openmpi"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("--account=phys\n"), HasSubstr("--qos=long\n"),
-                                 HasSubstr("--mem=0\n"), HasSubstr("--gres=gpu:2\n"),
-                                 HasSubstr("module load gcc/12 openmpi || exit\n")));
+  EXPECT_THAT(
+      outcome.out,
+      AllOf(HasSubstr("--account=phys\n"), HasSubstr("--qos=long\n"), HasSubstr("--mem=0\n"),
+            HasSubstr("--gres=nvme:2\n"), HasSubstr("--constraint=skylake&ib\n"),
+            HasSubstr("--mail-type=END,FAIL\n"), HasSubstr("--mail-user=me@host\n"),
+            HasSubstr("module load gcc/12 openmpi || exit\n")));
 }
 
 TEST(SlurmCommand, AValueThatIsLikeAnOptionIsRefused) {
   const TempFolder folder;
-  for (const std::string option :
-       {"--partition", "--account", "--qos", "--mem", "--gres", "--module"}) {
+  for (const std::string option : {"--partition", "--account", "--qos", "--mem", "--gres",
+                                   "--constraint", "--mail-type", "--mail-user", "--module"}) {
     const CommandOutcome outcome = Slurm(folder, {option + "=-p"});
     EXPECT_EQ(outcome.code, 2) << option;
     EXPECT_THAT(outcome.err, HasSubstr("'-p' is no ")) << option;
   }
+}
+
+TEST(SlurmCommand, GpusThatTheRunWouldNotUseAreRefused) {
+  const TempFolder folder;
+  const CommandOutcome outcome = Slurm(folder, {"--gres", "gpu:2"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--gres gpu:2 asks for GPUs"),
+                                 HasSubstr("set device: cuda in the config")));
+}
+
+TEST(SlurmCommand, SharedNodesAreSaidToGiveFewCpus) {
+  const TempFolder folder;
+  const CommandOutcome outcome = Slurm(folder, {"--no-exclusive"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("--exclusive")));
+  EXPECT_THAT(outcome.err, HasSubstr("--set threads=N"));
+  EXPECT_THAT(Slurm(folder, {"--no-exclusive", "--set", "threads=2"}).err,
+              Not(HasSubstr("--set threads=N")));
+}
+
+// Each node has a /tmp of its own.
+TEST(SlurmCommand, AProgramInATemporaryFolderIsWarnedOf) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "tmp");
+  const std::string copy = (folder / "tmp/dtrain").string();
+  std::filesystem::copy_file(DTRAIN_BINARY_DIR "/dtrain", copy);
+  const std::string config = folder.Write("run.yaml", "model: {name: " DTRAIN_SOURCE_DIR
+                                                      "/configs/models/lenet5.yaml}\n"
+                                                      "data: {name: digits}\n");
+  const std::string said = (folder / "said").string();
+  const std::string command = "TMPDIR=" + (folder / "tmp").string() + " " + copy +
+                              " slurm --config " + config + " >/dev/null 2>" + said;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(ReadFile(said), HasSubstr(copy + ", which is in a temporary folder"));
 }
 
 TEST(SlurmCommand, PrintsTheScriptOfAConfig) {

@@ -321,6 +321,22 @@ TEST(Reader, ASyntaxErrorIsReportedAlone) {
                                              "1 error; nothing was started"));
 }
 
+TEST(Reader, ATabInAnIndentationIsNamedByItsLine) {
+  for (const char* text :
+       {"batch: 8\nsolver:\n\tmomentum: 0.5\n", "solver:\n  nesterov: true\n\tmomentum: 0.5\n",
+        "batch: 8\ninputs:\n\t- a\n", "solver:\n  nesterov: true\n  \tmomentum: 0.5\n"}) {
+    EXPECT_EQ(ErrorOf(text),
+              "run.yaml:3:1: not valid YAML: this line is indented with a tab\n"
+              "    indent it with spaces\n"
+              "1 error; nothing was started")
+        << text;
+  }
+  // Elsewhere a tab is a space.
+  EXPECT_EQ(Read("batch:\t8\nslowdown: [1,\n\t2]\n").batch, 8);
+  EXPECT_THAT(ErrorOf("solver: {momentum: 0.5,\n\tnesterov: true\n"),
+              ::testing::Not(::testing::HasSubstr("tab")));
+}
+
 TEST(Reader, AMissingKeyIsPlacedAtItsMapping) {
   const auto error_of = [](const std::string& text) -> std::string {
     Document document = Document::FromText(text, "model.yaml");

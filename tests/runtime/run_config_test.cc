@@ -191,6 +191,27 @@ TEST(RunConfig, TenErrorsAtOnce) {
   }
 }
 
+TEST(RunConfig, ANameOfAnotherKeySaysWhichKey) {
+  EXPECT_THAT(ErrorOf(std::string(kSmall) + "strategy: ring\n"),
+              AllOf(HasSubstr("strategy.name has no choice 'ring'"),
+                    HasSubstr("it is a choice of another key: collective: ring; allowed here: ")));
+  EXPECT_THAT(ErrorOf(std::string(kSmall) + "collective: ps_ssp\n"),
+              HasSubstr("it is a choice of another key: strategy: ps_ssp; allowed here: "));
+}
+
+TEST(RunConfig, AKeyOfOtherStrategiesSaysOfWhich) {
+  EXPECT_THAT(ErrorOf(kSmall, {"strategy.name=ps_asp", "strategy.momentum_of_nobody=1"}),
+              Not(HasSubstr("have it")));
+  EXPECT_THAT(ErrorOf(kSmall, {"strategy.staleness=2"}),
+              AllOf(HasSubstr("unknown key 'staleness' in strategy 'allreduce'"),
+                    HasSubstr("    only "), HasSubstr("ps_ssp have it; allowed: fusion_bytes")));
+}
+
+TEST(RunConfig, AnEmptyNameOfTheRunFolderIsRefused) {
+  EXPECT_THAT(ErrorOf(kSmall, {"output="}),
+              HasSubstr("--set output=: output: the name of the run folder is empty"));
+}
+
 TEST(RunConfig, WhatIsNeededIsNamed) {
   EXPECT_THAT(
       ErrorOf("batch: 1\n"),

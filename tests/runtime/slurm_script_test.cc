@@ -245,14 +245,42 @@ TEST(SlurmScript, AsksForWhatTheSiteWants) {
   job.qos = "long";
   job.memory = "64G";
   job.gres = "gpu:a100:2,shard:1";
+  job.on_gpu = true;
+  job.constraint = "[rack1|rack2]*2";
+  job.mail_type = "END,TIME_LIMIT_90";
+  job.mail_user = "a.b+c@d.org";
   EXPECT_THAT(SlurmScript(job),
               AllOf(HasSubstr("\n#SBATCH --account=phys-42\n#SBATCH --qos=long\n"
-                              "#SBATCH --mem=64G\n#SBATCH --gres=gpu:a100:2,shard:1\n"),
+                              "#SBATCH --mem=64G\n#SBATCH --gres=gpu:a100:2,shard:1\n"
+                              "#SBATCH --constraint=[rack1|rack2]*2\n"
+                              "#SBATCH --mail-type=END,TIME_LIMIT_90\n"
+                              "#SBATCH --mail-user=a.b+c@d.org\n"),
                     HasSubstr("\n##SBATCH --partition=NAME\n")));
   // Options that were not given are in the script, to be filled in.
   EXPECT_THAT(SlurmScript(Job(4, 0, 2)),
               AllOf(HasSubstr("\n##SBATCH --account=NAME\n"), HasSubstr("\n# module load NAME\n"),
                     Not(HasSubstr("\n#SBATCH --account"))));
+}
+
+TEST(SlurmScript, GpusWithoutARunOnThemAreAnError) {
+  SlurmJob job = Job(4, 0, 2);
+  for (const char* gres : {"gpu", "gpu:4", "gpu:a100:2,shard:1", "nvme:1,gpu=2"}) {
+    job.gres = gres;
+    EXPECT_EQ(MessageOf<UsageError>([&] { SlurmScript(job); }),
+              "--gres " + job.gres +
+                  " asks for GPUs, and the run computes on the CPU | set device: cuda in the "
+                  "config, or give --device cuda; else leave the GPUs out");
+  }
+  for (const char* gres : {"", "nvme:1", "gpumem:4", "shard:1"}) {
+    job.gres = gres;
+    EXPECT_THAT(SlurmScript(job), StartsWith("#!/bin/bash\n"));
+  }
+}
+
+TEST(SlurmScript, NodesAreSharedWhereAsked) {
+  SlurmJob job = Job(4, 0, 2);
+  job.shared = true;
+  EXPECT_THAT(SlurmScript(job), Not(HasSubstr("--exclusive")));
 }
 
 TEST(SlurmScript, LoadsModulesBeforeTheRanksStart) {
@@ -276,7 +304,10 @@ TEST(SlurmScript, WhatASiteWouldNotTakeIsAnError) {
        {Refused{&SlurmJob::partition, "partition"}, Refused{&SlurmJob::account, "account"},
         Refused{&SlurmJob::qos, "quality of service"},
         Refused{&SlurmJob::memory, "amount of memory"},
-        Refused{&SlurmJob::gres, "list of resources"}}) {
+        Refused{&SlurmJob::gres, "list of resources"},
+        Refused{&SlurmJob::constraint, "list of features"},
+        Refused{&SlurmJob::mail_type, "list of events"},
+        Refused{&SlurmJob::mail_user, "mail address"}}) {
     for (const std::string text : {"-p", "a b", "a\n#SBATCH --x", "$(a)", "a;b", "'"}) {
       SlurmJob job = Job(4, 0, 2);
       job.*value = text;

@@ -82,6 +82,26 @@ TEST_F(SweepSystemTest, TwoSeedsAtATimeEndInOneRowAndAreNotRunAgain) {
   EXPECT_THAT(other.err, HasSubstr("s/seed=1 holds a run of another config"));
 }
 
+TEST_F(SweepSystemTest, AComparisonNamesTheSameQuantitiesAlike) {
+  const Outcome compared =
+      Run("simulate --config $CONFIGS/quickstart.yaml --set data.train_samples=400 "
+          "--set data.test_samples=200 --set epochs=1 --set threads=1 --set cluster.workers=2 "
+          "--set stop.target=0.05 --cluster tianhe2 --compare ps_asp --json");
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  const Outcome swept = Run(std::string(kSweep) +
+                            "--set strategy=ps_asp --set cluster.workers=2 --set stop.target=0.05 "
+                            "--set seed=1,2 --simulate --cluster tianhe2 --json --output s");
+  ASSERT_EQ(swept.code, 0) << swept.err;
+  const auto one = nlohmann::json::parse(compared.out)[0];
+  const auto row = nlohmann::json::parse(swept.out)["rows"][0];
+  for (const char* column :
+       {"accuracy_percent", "seconds", "target_seconds", "staleness_mean", "mbytes_sent"}) {
+    EXPECT_TRUE(one.contains(column)) << column;
+    EXPECT_TRUE(row.contains(column)) << column;
+  }
+  EXPECT_EQ(one["test_accuracy_percent"], one["accuracy_percent"]) << "older scripts read it";
+}
+
 TEST_F(SweepSystemTest, RowsAreOfTheSettingsOtherThanTheSeed) {
   const Outcome outcome =
       Run(std::string(kSweep) +
