@@ -107,6 +107,18 @@ void DescribePlan(const fs::path& path, ordered_json& report) {
   report["plan"] = *std::move(plan);
 }
 
+void NoteGuessing(const json& summary, ordered_json& report) {
+  const auto test = summary.find("test");
+  if (test == summary.end() || !test->is_object()) return;
+  const auto guessing = test->find("guessing");
+  const std::optional<double> guess = NumberIn(*test, "guess_accuracy");
+  if (guessing == test->end() || *guessing != true || !guess) return;
+  report["notes"].push_back(
+      fmt::format("the test accuracy is that of guessing: the same answer for every sample has "
+                  "{:.2f} %; the model has not learned",
+                  100 * *guess));
+}
+
 bool IsRunFolder(const fs::path& folder) {
   const RunFolder run(folder);
   std::error_code none;
@@ -155,7 +167,10 @@ ordered_json ReportOf(const fs::path& folder) {
   report["notes"] = ordered_json::array();
   const std::optional<json> summary = ReadJsonObject(run.summary());
   report["state"] = StateOf(folder, summary);
-  if (summary) report["summary"] = *summary;
+  if (summary) {
+    report["summary"] = *summary;
+    NoteGuessing(*summary, report);
+  }
   DescribeConfig(run.config(), report);
   DescribeMetrics(run.metrics(), report);
   NoteDamage("ranks.jsonl", DescribeRanks(run.ranks(), report), report);

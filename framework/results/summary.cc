@@ -47,6 +47,8 @@ ordered_json Json(const TestResult& test) {
   Put(json, "perplexity", test.perplexity);
   Put(json, "bleu", test.bleu);
   for (const auto& [name, value] : test.others) json[name] = value;
+  Put(json, "guess_accuracy", test.guess_accuracy);
+  if (test.guessing) json["guessing"] = true;
   Put(json, "step", test.step);
   return json;
 }

@@ -37,6 +37,8 @@ struct TestResult {
   std::optional<double> bleu;                          // 0..100
   std::vector<std::pair<std::string, double>> others;  // the model's further metrics: "top5"
   std::optional<int64_t> step = {};  // step of the evaluated weights if they are not the last
+  std::optional<double> guess_accuracy = {};  // of the same answer for every sample
+  bool guessing = false;                      // the accuracy is no better than that
 };
 
 // Criterion is the quantity by which results are compared: accuracy for classes, perplexity for sentences, otherwise

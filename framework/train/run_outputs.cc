@@ -14,6 +14,7 @@
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
+#include "framework/evaluate/guessing.h"
 #include "framework/launch/status_record.h"
 #include "framework/launch/world.h"
 #include "framework/setup/run_exchange.h"
@@ -291,6 +292,7 @@ void RunOutputs::Finish(const Summary& summary) {
   if (!root_) return;
   folder_.WriteSummary(summary);
   progress_->End();
+  WarnOfGuessing(summary);
 }
 
 }  // namespace dtrain
