@@ -13,6 +13,7 @@
 #include "framework/core/text.h"
 #include "framework/report/rank_report.h"
 #include "framework/report/series.h"
+#include "framework/report/straggler.h"
 #include "framework/report/timeline_excerpt.h"
 #include "framework/results/run_files.h"
 #include "framework/results/run_folder.h"
@@ -107,6 +108,17 @@ void DescribePlan(const fs::path& path, ordered_json& report) {
   report["plan"] = *std::move(plan);
 }
 
+// Times of the whole run are in ranks.jsonl; a simulation has those of its summary alone.
+void NameStraggler(ordered_json& report) {
+  ordered_json straggler;
+  if (report.contains("ranks")) {
+    straggler = StragglerOf(report["ranks"]);
+  } else if (report.contains("summary") && report["summary"].contains("workers_detail")) {
+    straggler = StragglerOf(report["summary"]["workers_detail"]);
+  }
+  if (!straggler.is_null()) report["straggler"] = std::move(straggler);
+}
+
 void NoteGuessing(const json& summary, ordered_json& report) {
   const auto test = summary.find("test");
   if (test == summary.end() || !test->is_object()) return;
@@ -174,6 +186,7 @@ ordered_json ReportOf(const fs::path& folder) {
   DescribeConfig(run.config(), report);
   DescribeMetrics(run.metrics(), report);
   NoteDamage("ranks.jsonl", DescribeRanks(run.ranks(), report), report);
+  NameStraggler(report);
   DescribePlan(run.plan(), report);
   ordered_json timeline = ExcerptOf(run.timeline());
   if (!timeline.is_null()) report["timeline"] = std::move(timeline);
