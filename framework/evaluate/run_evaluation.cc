@@ -101,6 +101,7 @@ EvaluationMetrics RunResults::Note(const MetricsPoint& at, Split split,
     test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
                        evaluation.bleu, Others(evaluation)};
     tested_step_ = evaluation.step.value_or(at.step);
+    test_->epoch = EpochOf(evaluation);
   }
   if (split == Split::kValidation || !validated_) CompareWithBest(at, evaluation);
   EvaluationMetrics metrics = MetricsOf(at, split, evaluation, seconds);
@@ -148,6 +149,11 @@ BestResult RunResults::Measured(const MetricsPoint& at, const Evaluation& evalua
   result.accuracy = AccuracyOf(evaluation);
   result.perplexity = evaluation.perplexity;
   return result;
+}
+
+std::optional<int64_t> RunResults::EpochOf(const Evaluation& evaluation) const {
+  if (!evaluation.step || !best_ || best_->step != evaluation.step) return std::nullopt;
+  return best_->epoch;
 }
 
 void RunResults::Describe(const BoundarySchedule& rule, int64_t end, Summary& summary) const {

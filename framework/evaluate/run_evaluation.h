@@ -78,6 +78,8 @@ class RunResults {
   // accuracy, else the lowest perplexity, else the lowest loss.  Of equal results the one with the lower loss counts,
   // else the first.  There is none while no result is finite.
   const std::optional<BestResult>& best() const { return best_; }
+  // Returns the epoch of the evaluated weights if they are the kept ones of the best evaluation.
+  std::optional<int64_t> EpochOf(const Evaluation& evaluation) const;
   bool validated() const { return validated_; }  // there is a validation split
   // True if the run may end here: it reached its target, or the patience is exhausted.
   bool over() const { return reached_ || OutOfPatience(); }

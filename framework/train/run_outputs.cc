@@ -202,8 +202,9 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
   if (tensorboard_) tensorboard_->Write(metrics);
   std::string where = fmt::format("epoch {}", at.epoch + 1);
   if (config_.evaluate.every_steps > 0) where += fmt::format(", step {}", at.step);
-  log::Info("{}: {} {}", where, validation ? "validation" : "test",
-            Describe(evaluation, results_.metric_names()));
+  log::Info("{}: {} {}{}", where, validation ? "validation" : "test",
+            Describe(evaluation, results_.metric_names()),
+            WeightsText(results_.EpochOf(evaluation), evaluation.step));
 }
 
 std::filesystem::path RunOutputs::CheckpointFile(int64_t step) const {

@@ -157,6 +157,36 @@ TEST(RunResults, ASummarySaysWhoseWeightsWereTestedWhereTheyAreNotTheLast) {
   EXPECT_EQ(summary.test->step, 7);
 }
 
+// With checkpoint.keep_best the test is of the weights of the best evaluation, which have their step.
+TEST(RunResults, ATestOfKeptWeightsNamesTheirEpoch) {
+  RunResults results = OfClasses();
+  const std::vector<double> accuracies = {0.5, 0.7, 0.6};
+  for (size_t i = 0; i < accuracies.size(); ++i) {
+    results.Note(AtEpoch(static_cast<int64_t>(i) + 1), Split::kValidation, Classes(accuracies[i]));
+  }
+  Evaluation kept = Classes(0.65);
+  kept.step = 20;
+  results.Note(AtEpoch(3), Split::kTest, kept);
+  Summary summary;
+  results.Describe({.epoch_samples = 80, .batch = 8}, 30, summary);
+  EXPECT_EQ(summary.test->epoch, 2);
+  EXPECT_EQ(
+      TestText(*summary.test),
+      "test accuracy 65.00 %, top5 100.00 %, loss 0.3500, of the weights of epoch 2 (step 20)");
+  results.Describe({.epoch_samples = 80, .batch = 8}, 20, summary);
+  EXPECT_EQ(
+      TestText(*summary.test),
+      "test accuracy 65.00 %, top5 100.00 %, loss 0.3500, of the weights of epoch 2, the last");
+  RunResults again = OfClasses();
+  RecallEvaluations({.evaluations = results.lines()}, "no file", 30, again);
+  EXPECT_EQ(again.test()->epoch, 2);
+  // The file of the best weights has others.
+  kept.step = 10;
+  results.Note(AtEpoch(3), Split::kTest, kept);
+  EXPECT_FALSE(results.test()->epoch.has_value());
+  EXPECT_EQ(WeightsText(std::nullopt, 10), ", of the weights of step 10");
+}
+
 TEST(RunResults, ATargetIsReachedOnceAndSaysWhen) {
   RunResults results({"accuracy", "top5"}, {.target = 0.7});
   results.Note(AtEpoch(1), Split::kTest, Classes(0.6));

@@ -159,6 +159,7 @@ const std::set<std::string> kSeldom = {
     "best.loss",
     "resumed_step",
     "test.step",
+    "test.epoch",
     "test.guessing",
     "data.read_as",
     "data.left_out",

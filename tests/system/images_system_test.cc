@@ -61,7 +61,7 @@ TEST_F(ImagesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_THAT(trained.err, HasSubstr("the run ends here: its target is reached"));
   EXPECT_THAT(trained.out,
-              AllOf(HasSubstr("test accuracy 100.00 %"), HasSubstr("of the weights of step ")));
+              AllOf(HasSubstr("test accuracy 100.00 %"), HasSubstr(", of the weights of epoch ")));
 
   Draw("others", {"dark", "light", "rows"}, 2);
   const Outcome one = Run("predict --weights run others/rows/1.jpg --top 1");
