@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/log.h"
-#include "framework/data/images/image_set.h"
 #include "framework/evaluate/guessing.h"
 #include "framework/simulate/simulated_run.h"
 #include "tests/runtime/own_data_set.h"
