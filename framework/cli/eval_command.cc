@@ -18,6 +18,7 @@
 #include "framework/core/text.h"
 #include "framework/data/device_dataset.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/evaluate/guessing.h"
 #include "framework/evaluate/run_evaluation.h"
 #include "framework/launch/world.h"
 #include "framework/setup/run_setup.h"
@@ -34,12 +35,13 @@ struct EvalOptions {
 };
 
 void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics,
-           const std::string& split, bool json) {
+           const std::string& split, const std::optional<Guess>& guess, bool json) {
   if (json) {
     nlohmann::json result = {{"samples", evaluation.samples}, {"loss", evaluation.loss}};
     for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
     if (evaluation.perplexity) result["perplexity"] = *evaluation.perplexity;
     if (evaluation.bleu) result["bleu"] = *evaluation.bleu;
+    if (guess) result["guess_accuracy"] = guess->accuracy;
     std::cout << JsonText(result) << '\n';
     return;
   }
@@ -94,7 +96,12 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
       ScoreSplit(*net, *samples, split, checkpoint.weights.data(), checkpoint.state.data(),
                  transport.rank(), transport.size(), options.search));
   busy.reset();
-  if (transport.rank() == 0) Print(evaluation, net->metric_names(), options.split, json);
+  if (transport.rank() != 0) return 0;
+  const std::optional<Guess> guess = GuessOf(*graph, *samples, split);
+  Print(evaluation, net->metric_names(), options.split, guess, json);
+  if (guess && IsGuessing(evaluation.metrics.at(0), *guess)) {
+    log::Warning("{}", GuessText(evaluation.metrics.at(0), *guess, options.split));
+  }
   return 0;
 }
 

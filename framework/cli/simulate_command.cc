@@ -22,6 +22,7 @@
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
 #include "framework/device/cpu/threads.h"
+#include "framework/evaluate/guessing.h"
 #include "framework/results/run_folder.h"
 #include "framework/setup/run_setup.h"
 #include "framework/simulate/simulated_run.h"
@@ -122,6 +123,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
                   Describe(evaluation, run.graph().metric_names()));
       });
   watched.reset();
+  WarnOfGuessing(summary, which.name);
   if (lock) Save(RunFolder(output), config, summary, run.timelines());
   return summary;
 }

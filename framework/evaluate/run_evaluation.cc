@@ -101,6 +101,7 @@ EvaluationMetrics RunResults::Note(const MetricsPoint& at, Split split,
     test_ = TestResult{evaluation.loss, AccuracyOf(evaluation), evaluation.perplexity,
                        evaluation.bleu, Others(evaluation)};
     tested_step_ = evaluation.step.value_or(at.step);
+    test_->epoch = EpochOf(evaluation);
   }
   if (split == Split::kValidation || !validated_) CompareWithBest(at, evaluation);
   EvaluationMetrics metrics = MetricsOf(at, split, evaluation, seconds);
@@ -108,17 +109,29 @@ EvaluationMetrics RunResults::Note(const MetricsPoint& at, Split split,
   return metrics;
 }
 
+bool RunResults::IsBetter(double value, double loss) const {
+  if (!std::isfinite(value)) return false;
+  if (!best_) return true;
+  if (value == best_->value()) return loss < loss_of_best_;
+  return criterion_ == Criterion::kAccuracy ? value > best_->value() : value < best_->value();
+}
+
 void RunResults::CompareWithBest(const MetricsPoint& at, const Evaluation& evaluation) {
   if (!criterion_) criterion_ = MeasureOf(evaluation);
   const double value = ValueOf(*criterion_, evaluation);
   const bool more = criterion_ == Criterion::kAccuracy;  // a higher value is better
-  const bool better =
-      std::isfinite(value) && (!best_ || (more ? value > best_->value() : value < best_->value()));
-  if (better) best_ = Measured(at, evaluation);
+  const bool better = IsBetter(value, evaluation.loss);
+  if (better) {
+    best_ = Measured(at, evaluation);
+    loss_of_best_ = evaluation.loss;
+  }
+  // An accuracy of few samples stands still for many evaluations of a run that learns, while its loss falls.
+  const bool lower_loss = std::isfinite(evaluation.loss) && evaluation.loss < lowest_loss_;
+  if (lower_loss) lowest_loss_ = evaluation.loss;
   // An evaluation of the same step does not count twice: a run that is resumed at its end evaluates there once more.
   // The first evaluation does not count either; later ones are compared with it, even if it is not finite.
   const bool first = compared_step_ < 0;
-  if (at.step != compared_step_) no_better_ = better || first ? 0 : no_better_ + 1;
+  if (at.step != compared_step_) no_better_ = better || lower_loss || first ? 0 : no_better_ + 1;
   compared_step_ = at.step;
   if (reached_ || stop_.target <= 0) return;
   const bool good = more ? value >= stop_.target : value <= stop_.target;
@@ -136,6 +149,11 @@ BestResult RunResults::Measured(const MetricsPoint& at, const Evaluation& evalua
   result.accuracy = AccuracyOf(evaluation);
   result.perplexity = evaluation.perplexity;
   return result;
+}
+
+std::optional<int64_t> RunResults::EpochOf(const Evaluation& evaluation) const {
+  if (!evaluation.step || !best_ || best_->step != evaluation.step) return std::nullopt;
+  return best_->epoch;
 }
 
 void RunResults::Describe(const BoundarySchedule& rule, int64_t end, Summary& summary) const {

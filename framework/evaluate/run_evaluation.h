@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,9 +75,11 @@ class RunResults {
   // the test result names that step.
   void Describe(const BoundarySchedule& rule, int64_t end, Summary& summary) const;
   // Returns the best result.  It is that of the validation split if there is one, else of the test split: the highest
-  // accuracy, else the lowest perplexity, else the lowest loss.  The first of equal results counts.  There is none
-  // while no result is finite.
+  // accuracy, else the lowest perplexity, else the lowest loss.  Of equal results the one with the lower loss counts,
+  // else the first.  There is none while no result is finite.
   const std::optional<BestResult>& best() const { return best_; }
+  // Returns the epoch of the evaluated weights if they are the kept ones of the best evaluation.
+  std::optional<int64_t> EpochOf(const Evaluation& evaluation) const;
   bool validated() const { return validated_; }  // there is a validation split
   // True if the run may end here: it reached its target, or the patience is exhausted.
   bool over() const { return reached_ || OutOfPatience(); }
@@ -93,6 +96,7 @@ class RunResults {
                               double seconds = 0) const;
 
  private:
+  bool IsBetter(double value, double loss) const;  // than the best so far
   void CompareWithBest(const MetricsPoint& at, const Evaluation& evaluation);
   BestResult Measured(const MetricsPoint& at, const Evaluation& evaluation) const;
 
@@ -103,11 +107,14 @@ class RunResults {
   bool validated_ = false;
   std::optional<MetricsPoint> reached_;  // where the target was first reached
   int64_t compared_step_ = -1;           // step of the last evaluation compared with the best
-  int64_t no_better_ = 0;                // number of evaluations in a row without improvement
+  int64_t no_better_ =
+      0;  // number of evaluations in a row that improved neither the measure nor the loss
+  double lowest_loss_ = std::numeric_limits<double>::infinity();
   std::optional<TestResult> test_;
   int64_t tested_step_ = 0;             // step of the tested weights
   std::optional<Criterion> criterion_;  // set by the first evaluation, for the whole run
   std::optional<BestResult> best_;      // always of a finite value
+  double loss_of_best_ = 0;
 };
 
 // Records the evaluations up to the step at which a run is resumed.  They are read from its checkpoint, or if an older

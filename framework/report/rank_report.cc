@@ -23,7 +23,7 @@ struct Window {
 };
 
 struct RankSeen {
-  std::string role, node;
+  std::string role, node, cpus;
   std::vector<Window> windows;
   double steps = 0, compute = 0, wait = 0, longest = 0;
   double sent = 0, received = 0, messages = 0;
@@ -69,6 +69,7 @@ void Ranks::Add(const json& line) {
   BoundarySeen& boundary = boundaries_[static_cast<int64_t>(*step)];
   seen.role = TextIn(line, "role");
   seen.node = TextIn(line, "node");
+  seen.cpus = TextIn(line, "cpus");
   for (const Window& window : WindowsOf(line)) {
     seen.windows.push_back(window);
     seen.steps += window.steps;
@@ -156,6 +157,7 @@ void Ranks::Describe(ordered_json& report) const {
                         {"bytes_sent", seen.sent},
                         {"bytes_received", seen.received},
                         {"messages", seen.messages}};
+    if (!seen.cpus.empty()) one["cpus"] = seen.cpus;
     if (std::find(shown.begin(), shown.end(), rank) != shown.end()) {
       one["times"] = TimesOf(seen.windows, points);
     }

@@ -13,6 +13,7 @@
 #include "framework/core/text.h"
 #include "framework/report/rank_report.h"
 #include "framework/report/series.h"
+#include "framework/report/straggler.h"
 #include "framework/report/timeline_excerpt.h"
 #include "framework/results/run_files.h"
 #include "framework/results/run_folder.h"
@@ -107,6 +108,29 @@ void DescribePlan(const fs::path& path, ordered_json& report) {
   report["plan"] = *std::move(plan);
 }
 
+// Times of the whole run are in ranks.jsonl; a simulation has those of its summary alone.
+void NameStraggler(ordered_json& report) {
+  ordered_json straggler;
+  if (report.contains("ranks")) {
+    straggler = StragglerOf(report["ranks"]);
+  } else if (report.contains("summary") && report["summary"].contains("workers_detail")) {
+    straggler = StragglerOf(report["summary"]["workers_detail"]);
+  }
+  if (!straggler.is_null()) report["straggler"] = std::move(straggler);
+}
+
+void NoteGuessing(const json& summary, ordered_json& report) {
+  const auto test = summary.find("test");
+  if (test == summary.end() || !test->is_object()) return;
+  const auto guessing = test->find("guessing");
+  const std::optional<double> guess = NumberIn(*test, "guess_accuracy");
+  if (guessing == test->end() || *guessing != true || !guess) return;
+  report["notes"].push_back(
+      fmt::format("the test accuracy is that of guessing: the same answer for every sample has "
+                  "{:.2f} %; the model has not learned",
+                  100 * *guess));
+}
+
 bool IsRunFolder(const fs::path& folder) {
   const RunFolder run(folder);
   std::error_code none;
@@ -155,10 +179,14 @@ ordered_json ReportOf(const fs::path& folder) {
   report["notes"] = ordered_json::array();
   const std::optional<json> summary = ReadJsonObject(run.summary());
   report["state"] = StateOf(folder, summary);
-  if (summary) report["summary"] = *summary;
+  if (summary) {
+    report["summary"] = *summary;
+    NoteGuessing(*summary, report);
+  }
   DescribeConfig(run.config(), report);
   DescribeMetrics(run.metrics(), report);
   NoteDamage("ranks.jsonl", DescribeRanks(run.ranks(), report), report);
+  NameStraggler(report);
   DescribePlan(run.plan(), report);
   ordered_json timeline = ExcerptOf(run.timeline());
   if (!timeline.is_null()) report["timeline"] = std::move(timeline);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 namespace dtrain {
@@ -29,6 +31,32 @@ ordered_json ListOf(const std::vector<StepWindow>& windows, Field field) {
 }
 
 }  // namespace
+
+std::string CpuListText(const std::vector<int>& cpus) {
+  std::string text;
+  for (size_t begin = 0, end = 0; begin < cpus.size(); begin = end) {
+    end = begin + 1;
+    while (end < cpus.size() && cpus[end] == cpus[end - 1] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpus[begin]);
+    if (end - begin > 1) text += '-' + std::to_string(cpus[end - 1]);
+  }
+  return text;
+}
+
+std::vector<int> CpusOfList(const std::string& text) {
+  constexpr int kMost = 1 << 16;
+  std::vector<int> cpus;
+  std::istringstream ranges(text);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    const int read = std::sscanf(range.c_str(), "%5d-%5d", &first, &last);
+    if (read < 2) last = first;
+    if (read < 1 || first < 0 || last < first || last >= kMost) return {};
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
 
 void StepWindows::Add(double at_seconds, double compute_seconds, double wait_seconds) {
   const StepWindow step{at_seconds, 1, compute_seconds, wait_seconds,
@@ -74,6 +102,7 @@ void RankTimesWriter::Write(int64_t step, const RankTimes& times) {
   line["bytes_received"] = times.traffic.bytes_received;
   line["messages"] = times.traffic.messages;
   if (!times.staleness.empty()) line["staleness"] = times.staleness;
+  if (!times.cpus.empty()) line["cpus"] = times.cpus;
   lines_.Write(JsonText(line));
 }
 

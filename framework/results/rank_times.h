@@ -5,7 +5,7 @@
 //
 //   {"schema":1,"step":938,"rank":1,"role":"worker 1","node":"cn12","seconds":[0.11,...],"own_steps":[8,...],
 //    "compute_seconds":[...],"wait_seconds":[...],"longest_seconds":[...],
-//    "bytes_sent":..,"bytes_received":..,"messages":..,"staleness":[..]}
+//    "bytes_sent":..,"bytes_received":..,"messages":..,"staleness":[..],"cpus":"0-3"}
 //
 // The lists have one entry for each window of `own_steps` steps of the worker on this rank; they are empty if the rank
 // has no worker.  `seconds` is the training time at the window's end (`training_seconds` of metrics.jsonl).
@@ -62,8 +62,13 @@ struct RankTimes {
   Collective::Traffic traffic;
   std::vector<int64_t> staleness;
   TrainedEpoch epoch;  // not written to the file: rank 0 adds it up over the ranks
-  DTRAIN_FIELDS(rank, role, node, windows, traffic, staleness, epoch)
+  std::string cpus;    // CPUs that the rank may use, as CpuListText writes them; "": unknown
+  DTRAIN_FIELDS(rank, role, node, windows, traffic, staleness, epoch, cpus)
 };
+
+// Convert ascending CPU numbers to Linux's list format, "0-3,8", and back.  A text in no such format has no CPUs.
+std::string CpuListText(const std::vector<int>& cpus);
+std::vector<int> CpusOfList(const std::string& text);
 
 // Writes ranks.jsonl; only rank 0 has a writer.
 class RankTimesWriter {

@@ -47,7 +47,10 @@ ordered_json Json(const TestResult& test) {
   Put(json, "perplexity", test.perplexity);
   Put(json, "bleu", test.bleu);
   for (const auto& [name, value] : test.others) json[name] = value;
+  Put(json, "guess_accuracy", test.guess_accuracy);
+  if (test.guessing) json["guessing"] = true;
   Put(json, "step", test.step);
+  Put(json, "epoch", test.epoch);
   return json;
 }
 
@@ -219,6 +222,12 @@ std::string StrategyText(const Summary& summary) {
   return summary.compressor.empty() ? text : text + ", compressed by " + summary.compressor;
 }
 
+std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step) {
+  if (epoch && step) return fmt::format(", of the weights of epoch {} (step {})", *epoch, *step);
+  if (epoch) return fmt::format(", of the weights of epoch {}, the last", *epoch);
+  return step ? fmt::format(", of the weights of step {}", *step) : "";
+}
+
 std::string TestText(const TestResult& test, const std::string& split) {
   std::string text = split;
   if (test.accuracy) text += fmt::format(" accuracy {:.2f} %,", 100 * *test.accuracy);
@@ -228,8 +237,7 @@ std::string TestText(const TestResult& test, const std::string& split) {
   if (test.perplexity) text += fmt::format(" perplexity {:.2f},", *test.perplexity);
   text += fmt::format(" loss {:.4f}", test.loss);
   if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
-  if (test.step) text += fmt::format(", of the weights of step {}", *test.step);
-  return text;
+  return text + WeightsText(test.epoch, test.step);
 }
 
 std::string TargetText(const Summary& summary) {

@@ -36,7 +36,10 @@ struct TestResult {
   std::optional<double> perplexity;
   std::optional<double> bleu;                          // 0..100
   std::vector<std::pair<std::string, double>> others;  // the model's further metrics: "top5"
-  std::optional<int64_t> step = {};  // step of the evaluated weights if they are not the last
+  std::optional<int64_t> step = {};   // step of the evaluated weights if they are not the last
+  std::optional<int64_t> epoch = {};  // epoch of the evaluated weights, if the best were kept
+  std::optional<double> guess_accuracy = {};  // of the same answer for every sample
+  bool guessing = false;                      // the accuracy is no better than that
 };
 
 // Criterion is the quantity by which results are compared: accuracy for classes, perplexity for sentences, otherwise
@@ -193,6 +196,10 @@ struct Summary {
   std::string weights_sha256;
   std::string config_sha256;
 };
+
+// Returns ", of the weights of epoch 7 (step 70)" for the weights of a kept best evaluation, and ", of the weights of step
+// 70" for others that are not the last; "" if neither number is known.
+std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step);
 
 // Returns "test accuracy 99.05 %, loss 0.0312" or "test perplexity 25.31, loss 3.2312, BLEU 28.30", with the name of
 // another `split` in place of "test".

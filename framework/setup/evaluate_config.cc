@@ -24,7 +24,9 @@ StopConfig ReadStopConfig(config::Reader reader, const EvaluateConfig& when,
               "perplexity, of a model without an accuracy with this loss, or a lower one; 0: none");
   config.patience = reader.Int("patience", 0)
                         .Min(0)
-                        .Help("end when N evaluations in a row were no better; 0: never");
+                        .Help(
+                            "end when N evaluations in a row had neither a better accuracy "
+                            "(perplexity) nor a lower loss than any before; 0: never");
   if (config.any() && when.every_epochs == 0 && when.every_steps == 0) {
     reader.AddError(config.target > 0 ? "target" : "patience",
                     "nothing is evaluated before the end, so nothing can end the run early",

@@ -14,7 +14,7 @@ struct EvaluateConfig {
 };
 
 // A run may end before its last epoch: at the first evaluation that reaches `target`, or after `patience` evaluations
-// in a row that were no better than the best.
+// in a row of which neither the measure (accuracy, else perplexity) nor the loss was better than the best before.
 struct StopConfig {
   double target = 0;     // accuracy; else perplexity of sentences, or loss; 0: none
   int64_t patience = 0;  // 0: patience is unlimited

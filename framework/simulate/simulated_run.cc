@@ -9,6 +9,7 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
+#include "framework/evaluate/guessing.h"
 #include "framework/results/summary.h"
 #include "framework/setup/data_summary.h"
 #include "framework/setup/run_exchange.h"
@@ -442,6 +443,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     summary.train_loss = idle && start_.so_far.loss ? *start_.so_far.loss : result.loss;
     DescribeTraining(trained_, *graph_, summary);
     results_.Describe(setup_.exchange.rule, end.now().step, summary);
+    DescribeGuess(*graph_, *data_, summary);
     summary.weights_sha256 =
         WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
   }

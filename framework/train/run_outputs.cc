@@ -14,6 +14,7 @@
 #include "framework/core/process.h"
 #include "framework/core/text.h"
 #include "framework/core/timeline_file.h"
+#include "framework/evaluate/guessing.h"
 #include "framework/launch/status_record.h"
 #include "framework/launch/world.h"
 #include "framework/setup/run_exchange.h"
@@ -201,8 +202,9 @@ void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation
   if (tensorboard_) tensorboard_->Write(metrics);
   std::string where = fmt::format("epoch {}", at.epoch + 1);
   if (config_.evaluate.every_steps > 0) where += fmt::format(", step {}", at.step);
-  log::Info("{}: {} {}", where, validation ? "validation" : "test",
-            Describe(evaluation, results_.metric_names()));
+  log::Info("{}: {} {}{}", where, validation ? "validation" : "test",
+            Describe(evaluation, results_.metric_names()),
+            WeightsText(results_.EpochOf(evaluation), evaluation.step));
 }
 
 std::filesystem::path RunOutputs::CheckpointFile(int64_t step) const {
@@ -291,6 +293,7 @@ void RunOutputs::Finish(const Summary& summary) {
   if (!root_) return;
   folder_.WriteSummary(summary);
   progress_->End();
+  WarnOfGuessing(summary);
 }
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/process.h"
+#include "framework/device/cpu/threads.h"
 
 namespace dtrain {
 namespace {
@@ -19,7 +20,7 @@ Collective::Traffic Since(const Collective::Traffic& now, const Collective::Traf
 void ShareTimes(Exchange& exchange, const std::string& role, const TrainingPosition& at,
                 EpochCounter& trained, RunAccounts& accounts, RunOutputs& outputs) {
   const ExchangeStats stats = exchange.stats();
-  RankTimes mine{.role = role, .node = HostName()};
+  RankTimes mine{.role = role, .node = HostName(), .cpus = CpuListText(UsableCpus())};
   mine.windows = accounts.windows.Take();
   mine.traffic = Since(stats.traffic, accounts.handed_in.traffic);
   mine.staleness = stats.protocol.Since(accounts.handed_in.protocol).staleness;

@@ -11,6 +11,7 @@
 #include "framework/core/time.h"
 #include "framework/data/batches.h"
 #include "framework/data/device_dataset.h"
+#include "framework/evaluate/guessing.h"
 #include "framework/evaluate/run_evaluation.h"
 #include "framework/launch/status_record.h"
 #include "framework/launch/stop_signal.h"
@@ -495,6 +496,7 @@ Summary Trainer::Summarize(ExitCode code) {
   summary.train_loss = outputs_.logged_loss();
   DescribeTraining(outputs_.so_far().epoch, *graph_, summary);
   outputs_.results().Describe(position_.rule(), now().step, summary);
+  DescribeGuess(*graph_, *dataset_, summary);
   return summary;
 }
 

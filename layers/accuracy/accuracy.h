@@ -22,6 +22,7 @@ class Accuracy : public Layer {
     return input == 1 ? InputKind::kClasses : InputKind::kNumbers;
   }
   bool InputHasGradient(int) const override { return false; }
+  int64_t accepted_answers() const override { return top_k_; }
 
   int64_t top_k() const { return top_k_; }
 

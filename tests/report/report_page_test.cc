@@ -55,6 +55,19 @@ TEST_F(ReportPageTest, HoldsWhatTheFilesSay) {
   EXPECT_EQ(run["plan"]["buckets"][0]["end"], 9);
 }
 
+TEST_F(ReportPageTest, SaysThatAnAccuracyIsThatOfGuessing) {
+  const auto notes_of = [&](const std::string& test) {
+    Put("a", "summary.json", R"({"status": "completed", "test": )" + test + "}");
+    return DataOf({"a"})["runs"][0]["notes"].dump();
+  };
+  EXPECT_THAT(notes_of(R"({"accuracy": 0.1135, "guess_accuracy": 0.1135, "guessing": true})"),
+              HasSubstr("is that of guessing: the same answer for every sample has 11.35 %"));
+  for (const char* test : {R"({"accuracy": 0.9, "guess_accuracy": 0.1135})", "3",
+                           R"({"guessing": true})", R"({"guess_accuracy": 0.1, "guessing": 1})"}) {
+    EXPECT_EQ(notes_of(test), "[]") << test;
+  }
+}
+
 // Names and config text are put into the page as data: none of their text can end the element that
 // holds it, and the script writes them as text only.
 TEST_F(ReportPageTest, WhatARunBringsStaysText) {

@@ -40,13 +40,65 @@ TEST(RunResults, BestIsTheHighestAccuracyOfTheTestSplitWhereThatIsAll) {
   EXPECT_FALSE(results.validated());
 }
 
-TEST(RunResults, TheFirstOfEqualsIsBest) {
+TEST(RunResults, TheFirstIsBestWhereAccuracyAndLossAreEqual) {
   RunResults results = OfClasses();
   for (const int64_t epoch : {1, 2, 3}) results.Note(AtEpoch(epoch), Split::kTest, Classes(0.5));
   EXPECT_EQ(results.best()->epoch, 1);
   RunResults text;
   for (const int64_t epoch : {1, 2, 3}) text.Note(AtEpoch(epoch), Split::kTest, Sentences(7));
   EXPECT_EQ(text.best()->epoch, 1);
+}
+
+Evaluation Scored(double accuracy, double loss) {
+  Evaluation evaluation = Classes(accuracy);
+  evaluation.loss = loss;
+  return evaluation;
+}
+
+TEST(RunResults, OfEqualAccuraciesTheOneWithTheLowerLossIsBest) {
+  RunResults results = OfClasses();
+  const std::vector<Evaluation> evaluations = {Scored(0.5, 0.7), Scored(0.5, 0.6),
+                                               Scored(0.5, 0.65), Scored(0.4, 0.1),
+                                               Scored(0.5, std::nan(""))};
+  int64_t epoch = 0;
+  for (const Evaluation& evaluation : evaluations) {
+    results.Note(AtEpoch(++epoch), Split::kValidation, evaluation);
+  }
+  EXPECT_EQ(results.best()->epoch, 2);
+  EXPECT_FALSE(results.best()->loss.has_value()) << "the accuracy is the criterion";
+  RunResults again = OfClasses();
+  RecallEvaluations({.evaluations = results.lines()}, "no file", 50, again);
+  EXPECT_EQ(again.best()->epoch, 2);
+  again.Note(AtEpoch(6), Split::kValidation, Scored(0.5, 0.59));
+  EXPECT_EQ(again.best()->epoch, 6);
+}
+
+// The accuracy of 40 images stands still for many epochs of a model that learns.
+TEST(RunResults, PatienceLastsWhileTheLossFalls) {
+  const auto evaluated = [](const std::vector<Evaluation>& evaluations) {
+    RunResults results({"accuracy", "top5"}, {.patience = 2});
+    int64_t epoch = 0;
+    for (const Evaluation& evaluation : evaluations) {
+      results.Note(AtEpoch(++epoch), Split::kValidation, evaluation);
+    }
+    return results;
+  };
+  const std::vector<Evaluation> falling = {Scored(0.5, 0.7), Scored(0.5, 0.69), Scored(0.4, 0.68),
+                                           Scored(0.5, 0.67)};
+  EXPECT_FALSE(evaluated(falling).over());
+  // The accuracy gets better while the loss rises.
+  EXPECT_FALSE(evaluated({Scored(0.5, 0.7), Scored(0.6, 0.8), Scored(0.6, 0.9), Scored(0.7, 1.0),
+                          Scored(0.7, 1.1)})
+                   .over());
+  // A loss below that of the best evaluation is no gain where one before was lower.
+  std::vector<Evaluation> ends = falling;
+  ends.insert(ends.end(), {Scored(0.6, 0.9), Scored(0.5, 0.8), Scored(0.6, std::nan(""))});
+  EXPECT_TRUE(evaluated(ends).OutOfPatience());
+  RunResults resumed({"accuracy", "top5"}, {.patience = 2});
+  RecallEvaluations({.evaluations = evaluated(ends).lines()}, "no file", 60, resumed);
+  EXPECT_FALSE(resumed.over());
+  resumed.Note(AtEpoch(7), Split::kValidation, Scored(0.55, 0.68));
+  EXPECT_TRUE(resumed.OutOfPatience()) << "0.67 was before the resume";
 }
 
 TEST(RunResults, TheTestSplitNeverSetsTheBestBesideAValidationSplit) {
@@ -103,6 +155,36 @@ TEST(RunResults, ASummarySaysWhoseWeightsWereTestedWhereTheyAreNotTheLast) {
   results.Note(AtEpoch(2), Split::kTest, best);
   results.Describe({.epoch_samples = 80, .batch = 8}, 20, summary);
   EXPECT_EQ(summary.test->step, 7);
+}
+
+// With checkpoint.keep_best the test is of the weights of the best evaluation, which have their step.
+TEST(RunResults, ATestOfKeptWeightsNamesTheirEpoch) {
+  RunResults results = OfClasses();
+  const std::vector<double> accuracies = {0.5, 0.7, 0.6};
+  for (size_t i = 0; i < accuracies.size(); ++i) {
+    results.Note(AtEpoch(static_cast<int64_t>(i) + 1), Split::kValidation, Classes(accuracies[i]));
+  }
+  Evaluation kept = Classes(0.65);
+  kept.step = 20;
+  results.Note(AtEpoch(3), Split::kTest, kept);
+  Summary summary;
+  results.Describe({.epoch_samples = 80, .batch = 8}, 30, summary);
+  EXPECT_EQ(summary.test->epoch, 2);
+  EXPECT_EQ(
+      TestText(*summary.test),
+      "test accuracy 65.00 %, top5 100.00 %, loss 0.3500, of the weights of epoch 2 (step 20)");
+  results.Describe({.epoch_samples = 80, .batch = 8}, 20, summary);
+  EXPECT_EQ(
+      TestText(*summary.test),
+      "test accuracy 65.00 %, top5 100.00 %, loss 0.3500, of the weights of epoch 2, the last");
+  RunResults again = OfClasses();
+  RecallEvaluations({.evaluations = results.lines()}, "no file", 30, again);
+  EXPECT_EQ(again.test()->epoch, 2);
+  // The file of the best weights has others.
+  kept.step = 10;
+  results.Note(AtEpoch(3), Split::kTest, kept);
+  EXPECT_FALSE(results.test()->epoch.has_value());
+  EXPECT_EQ(WeightsText(std::nullopt, 10), ", of the weights of step 10");
 }
 
 TEST(RunResults, ATargetIsReachedOnceAndSaysWhen) {

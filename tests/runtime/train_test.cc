@@ -181,11 +181,13 @@ TEST_F(TrainTest, TheBestWeightsAreKeptAndTested) {
     ASSERT_TRUE(result.summary.best && result.summary.test);
     // The last weights are not tested.
     EXPECT_EQ(result.summary.test->step.value_or(*result.summary.step), result.summary.best->step);
-    std::optional<double> best;
+    std::optional<std::pair<double, double>> best;  // of equal accuracies the lower loss
     int64_t step = 0;
     for (const auto& line : Lines(strategy, "evaluation")) {
-      if (line["split"] != "validation" || (best && line["accuracy"] <= *best)) continue;
-      best = line["accuracy"];
+      if (line["split"] != "validation") continue;
+      const std::pair<double, double> value(line["accuracy"], -line["loss"].get<double>());
+      if (best && value <= *best) continue;
+      best = value;
       step = line["step"];
     }
     EXPECT_EQ(result.summary.best->step, step);

@@ -65,6 +65,12 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain list strategies", ""},
     {"dtrain list compressors", ""},
     {"dtrain list collectives", ""},
+    {"dtrain sweep --simulate --config lenet5_mnist_ssp --set "
+     "strategy.name=ps_bsp,ps_ssp,ps_asp,inhad,gssp --set solver.lr=0.005,0.01,0.02,0.05 --set "
+     "cluster.workers=8 --set \"cluster.slowdown=[1,2]\" --set cluster.step_seconds=0.01 --set "
+     "data.validation=0.1 --set evaluate.every_steps=20 --set stop.target=0.98 --output "
+     "runs/rates-of-strategies",
+     kDigits},
     {"dtrain train --config lenet5_mnist --workers 4 --set strategy.name=mgwfbp",
      kDigits + " --set timeline=true"},
     {"dtrain time --config resnet18_cifar10 --profile resnet18.json",

@@ -56,12 +56,12 @@ TEST_F(ImagesSystemTest, FromAFolderToClassesAndToAnotherHead) {
       << "model: {name: ./small.yaml}\n"
          "data: {name: image_folder, train: three, validation: 0.2, crop: 1, flip: true}\n"
          "batch: 16\nepochs: 20\nsolver: {name: sgd, lr: 0.05, momentum: 0.9}\n"
-         "stop: {patience: 3}\ncheckpoint: {keep_best: true}\n";
+         "stop: {target: 1}\ncheckpoint: {keep_best: true}\n";
   const Outcome trained = Run("train --config run.yaml --output run");
   ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.err, HasSubstr("the run ends here: 3 evaluations in a row"));
+  EXPECT_THAT(trained.err, HasSubstr("the run ends here: its target is reached"));
   EXPECT_THAT(trained.out,
-              AllOf(HasSubstr("test accuracy 100.00 %"), HasSubstr("of the weights of step ")));
+              AllOf(HasSubstr("test accuracy 100.00 %"), HasSubstr(", of the weights of epoch ")));
 
   Draw("others", {"dark", "light", "rows"}, 2);
   const Outcome one = Run("predict --weights run others/rows/1.jpg --top 1");

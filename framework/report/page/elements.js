@@ -82,5 +82,8 @@ function cardsOf(facts) {
 
 function stateOf(run) {
   const known = ['completed', 'running', 'failed', 'stopped', 'unfinished'];
-  return element('span', {class: 'state ' + (known.includes(run.state) ? run.state : '')}, run.state);
+  const state = element('span', {class: 'state ' + (known.includes(run.state) ? run.state : '')}, run.state);
+  // A run that learned nothing is not to look like one that went well.
+  if (!((run.summary || {}).test || {}).guessing) return state;
+  return element('span', {}, state, ' ', element('span', {class: 'state failed'}, 'accuracy of guessing'));
 }

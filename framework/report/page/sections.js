@@ -177,23 +177,19 @@ const computeMs = (worker) => (1e3 * worker.compute_seconds) / worker.own_steps;
 const waitMs = (worker) => (1e3 * worker.wait_seconds) / worker.own_steps;
 const msText = (value) => secondsText(1e-3 * value);
 
-// The slowest worker stands out where it computes clearly longer than the median of the others.
-function stragglerOf(workers) {
-  if (workers.length < 2) return null;
-  const sorted = [...workers].sort((a, b) => computeMs(b) - computeMs(a));
-  const others = sorted.slice(1).map(computeMs);
-  const middle = (others[Math.floor((others.length - 1) / 2)] + others[Math.floor(others.length / 2)]) / 2;
-  const factor = computeMs(sorted[0]) / middle;
-  return factor > 1.15 ? {worker: sorted[0], middle, factor} : null;
+// The program decides (straggler.h): {worker, factor, median}, or null.
+function stragglerOf(run, workers) {
+  const told = run.straggler || {};
+  const worker = isNumber(told.rank) ? workers.find((one) => one.rank === told.rank) : null;
+  return worker ? {worker, factor: told.factor, median: told.median_seconds} : null;
 }
 
-function workerSentence(workers, straggler) {
+function workerSentence(run, straggler) {
   if (straggler) {
     return element('p', {}, element('b', {}, straggler.worker.role), ` is the straggler: its step computes ${msText(computeMs(straggler.worker))}, ` +
-      `${straggler.factor.toFixed(2)} times as long as the median of the others (${msText(straggler.middle)}).`);
+      `${straggler.factor.toFixed(2)} times as long as the median of all workers (${secondsText(straggler.median)}).`);
   }
-  if (workers.length < 2) return null;
-  return element('p', {}, 'No worker stands out: none computes 15 % longer a step than the median of the others.');
+  return (run.straggler || {}).none ? element('p', {}, run.straggler.none) : null;
 }
 
 // Several lines are alike but for the straggler's, which is drawn last and stronger.
@@ -209,7 +205,7 @@ function workerLines(workers, straggler, key) {
 function workers(run, named) {
   const all = workersOf(run);
   if (!all.length) return null;
-  const straggler = stragglerOf(all);
+  const straggler = stragglerOf(run, all);
   const names = all.map((worker) => worker.role.replace('worker ', ''));
   const charts = element('div', {class: 'grid'});
   const timed = all.filter((worker) => worker.times);
@@ -228,7 +224,7 @@ function workers(run, named) {
     timed.length ? soft('A point is the mean over some steps, and grows from boundary to boundary: at evaluations and checkpoints the ranks report their times.') :
              soft('How the times went on is not recorded in this folder (ranks.jsonl); these are sums of the whole run.'),
   ];
-  return section('workers-' + run.index, named ? 'Workers: ' + run.name : 'Workers', workerSentence(all, straggler), charts, notes, workerTable(all, straggler));
+  return section('workers-' + run.index, named ? 'Workers: ' + run.name : 'Workers', workerSentence(run, straggler), charts, notes, workerTable(all, straggler));
 }
 
 function workerTable(all, straggler) {
