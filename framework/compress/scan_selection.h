@@ -36,7 +36,7 @@ class Sample {
 
   const std::vector<int64_t> begins_;  // ascending
   const int64_t length_, nth_;
-  int64_t next_ = 0;  // next value, counted over all runs
+  int64_t next_ = 0;  // next value, counted over all stretches
   std::vector<float> gathered_;
   int64_t seen_ = 0;  // values before the gathered ones
   Survivors largest_;

@@ -65,7 +65,7 @@ struct ExchangeSpec {
     // a fresh state; null: all ranks do.
     const std::map<Rank, StateRecord>* ranks = nullptr;
     const KeptVectors* kept = nullptr;  // initial residual and velocity of worker 0
-    // A resumed simulation that had already reached its end, so nothing is left to run.
+    // The resumed simulation had already reached its end, so nothing is left to run.
     bool over = false;
   };
   Start start;

@@ -49,7 +49,7 @@ TEST(Ordered, AMillionFloatsAreTheCanonicalSumForAnyChunking) {
   });
 }
 
-TEST(Collective, TrafficIsWhatThePlanCosts) {
+TEST(Collective, TrafficIsWhatTheScheduleCosts) {
   constexpr int64_t kFloats = 16 * 4 * 1000;
   LocalWorld::Run(4, [](Transport& transport) {
     const std::vector<int> nodes = {0, 0, 1, 1};

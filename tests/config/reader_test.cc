@@ -103,6 +103,18 @@ TEST(Reader, UnknownKeysNameTheNearestAndTheAllowedOnes) {
                         "    did you mean 'at'?  allowed: at\n"));
 }
 
+// The other keys are no help where the one that is missing must be meant.
+TEST(Reader, TheHintForAMisspeltRequiredKeyIsThatKeyAlone) {
+  Document document = Document::FromText("data: {trian: a.csv}\n", "run.yaml");
+  Reader data = document.root().Section("data");
+  const std::string train = data.String("train", "").Required();
+  const std::string test = data.String("test", "");
+  EXPECT_EQ(WhatOf<ConfigError>([&] { document.Finish(); }),
+            "run.yaml:1:8: unknown key 'trian' in data\n"
+            "    did you mean 'train'?\n"
+            "1 error; nothing was started");
+}
+
 TEST(Reader, AMisspeltRequiredKeyIsOneError) {
   const auto error_of = [](const std::string& text) -> std::string {
     Document document = Document::FromText(text, "run.yaml");

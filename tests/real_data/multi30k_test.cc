@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 class RealMulti30k : public testing::Test {
  protected:
   void SetUp() override {
-    if (RealDataRoot("multi30k/tok").empty()) GTEST_SKIP() << NoRealData("multi30k");
-    folder_ = RealDataRoot("multi30k") / "multi30k";
+    const fs::path root = RealDataRoot("multi30k");
+    if (root.empty()) GTEST_SKIP() << NoRealData("multi30k");
+    folder_ = root / "multi30k";
   }
   fs::path folder_;
 };

@@ -104,7 +104,7 @@ TEST_P(EachModel, EverythingArrivesOnceAndInOrderOfItsPair) {
 }
 
 TEST_P(EachModel, OneSeedOneHistory) {
-  for (uint64_t seed = 0; seed < 20; ++seed) {
+  for (const int64_t seed : SeedRange(20)) {
     NotingNetwork first(GetParam(), 8);
     NotingNetwork second(GetParam(), 8);
     SendAtRandom(first, seed);

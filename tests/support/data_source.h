@@ -1,4 +1,4 @@
-// SourceOf makes the source of a data set as a run config does; RealData finds the real sets.
+// SourceOf makes the source of a data set as a run config does; RealDataRoot finds the real sets.
 #pragma once
 
 #include <cstdlib>

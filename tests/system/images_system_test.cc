@@ -72,6 +72,8 @@ TEST_F(ImagesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   const Outcome phone = Run("predict --weights run phone.jpg --top 1");
   EXPECT_THAT(phone.out, HasSubstr("phone.jpg  rows "));
   EXPECT_THAT(phone.err, HasSubstr("1 image turned upright by EXIF orientation"));
+  EXPECT_THAT(Run("predict --weights run --top 1 phone.jpg phone.jpg others/rows/1.jpg").err,
+              HasSubstr("2 images turned upright"));
   std::ofstream(folder_ / "others/broken.png") << ImageOf("dark", 0).substr(0, 90);
   const Outcome all = Run("predict --weights run --json others");
   EXPECT_EQ(all.code, 3);
