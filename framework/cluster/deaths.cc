@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "framework/cluster/network_model.h"
 #include "framework/core/error.h"
 #include "framework/core/text.h"
 
@@ -74,8 +75,7 @@ void RefuseDeaths(const std::vector<Death>& deaths) {
 
 std::vector<Rank> RanksOf(const Death& death, const Placement& placement, int per_node) {
   std::vector<Rank> ranks;
-  int64_t node = death.node;
-  if (node == Death::kNone) {
+  if (death.node == Death::kNone) {
     const auto worker = static_cast<Rank>(death.worker);
     const bool aggregates = placement.nodes() > 0 &&
                             placement.RankOf(placement.NodeId(placement.node_of[worker])) == worker;
@@ -85,8 +85,9 @@ std::vector<Rank> RanksOf(const Death& death, const Placement& placement, int pe
     }
     return ranks;
   }
+  const std::vector<int> node_of = NodesOfRanks(placement, per_node);
   for (Rank rank = 0; rank < placement.ranks(); ++rank) {
-    if (rank / per_node == node) ranks.push_back(rank);
+    if (node_of[rank] == death.node) ranks.push_back(rank);
   }
   return ranks;
 }

@@ -43,13 +43,14 @@ void CheckProfileFits(const ModelProfile& profile, const LayerGradients& layer_g
 }
 
 // Lists the dead workers in the order of their deaths.
-std::vector<DeathSummary> DeathsOf(const SimulationResult& result, int per_node) {
+std::vector<DeathSummary> DeathsOf(const SimulationResult& result,
+                                   const std::vector<int>& node_of) {
   std::vector<DeathSummary> deaths;
   for (size_t w = 0; w < result.workers.size(); ++w) {
     const SimulatedWorker& worker = result.workers[w];
     if (worker.died < 0) continue;
     const int rank = static_cast<int>(w);
-    deaths.push_back({rank, rank / per_node, ToSeconds(worker.died), worker.steps});
+    deaths.push_back({rank, node_of[w], ToSeconds(worker.died), worker.steps});
   }
   std::stable_sort(deaths.begin(), deaths.end(),
                    [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
@@ -431,7 +432,8 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
     communication.exposed_seconds = std::max(communication.exposed_seconds, detail.wait_seconds);
     summary.workers_detail.push_back(detail);
   }
-  summary.deaths = DeathsOf(result, config_.cluster.per_node());
+  summary.deaths =
+      DeathsOf(result, NodesOfRanks(setup_.exchange.placement(), config_.cluster.per_node()));
   DescribeCompression(result.compression, ToSeconds(result.compress_longest), communication);
   summary.communication = communication;
   DescribeBytesPerGradient(summary);

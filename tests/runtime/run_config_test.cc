@@ -56,6 +56,10 @@ TEST(RunConfig, DeathsThatWouldStopTheRunAreRefused) {
               HasSubstr("no worker is left to go on"));
   Read(std::string(kSmall) +
        "strategy: ps_asp\ncluster: {workers: 4, deaths: [{worker: 0, at_step: 5}]}\n");
+  // The dedicated server has a node of its own, though node 1 has room for it.
+  Read(std::string(kSmall) +
+       "strategy: {name: ps_asp, placement: dedicated}\n"
+       "cluster: {workers: 3, per_node: 2, deaths: [{node: 1, at_seconds: 5}]}\n");
 }
 
 TEST(RunConfig, ModelAndDataAreEnough) {
