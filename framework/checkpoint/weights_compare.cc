@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <span>
 
 #include "framework/core/text.h"
 
@@ -116,13 +115,14 @@ std::vector<TensorDifference> Compare(const RankCheckpoint& a, const RankCheckpo
   return differences;
 }
 
+int64_t CountNonFinite(std::span<const float> values) {
+  return std::ranges::count_if(values, [](float v) { return !std::isfinite(v); });
+}
+
 int64_t CountNonFinite(const RankCheckpoint& file) {
   int64_t found = 0;
   for (const StateRecord* record : {&file.exchange, &file.host}) {
-    for (const StateField& field : record->fields) {
-      found += std::count_if(field.floats.begin(), field.floats.end(),
-                             [](float v) { return !std::isfinite(v); });
-    }
+    for (const StateField& field : record->fields) found += CountNonFinite(field.floats);
   }
   return found;
 }
@@ -159,11 +159,8 @@ int64_t CountTensors(const StoredWeights& a, const StoredWeights& b) {
 }
 
 NonFinite CountNonFinite(const StoredWeights& stored) {
-  const auto count = [](const std::vector<float>& values) {
-    return std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
-  };
-  NonFinite found{count(stored.weights) + count(stored.state), 0};
-  for (const auto& [vector, values] : stored.solver) found.solver += count(values);
+  NonFinite found{CountNonFinite(stored.weights) + CountNonFinite(stored.state), 0};
+  for (const auto& [vector, values] : stored.solver) found.solver += CountNonFinite(values);
   return found;
 }
 

@@ -1,6 +1,7 @@
 // Comparison of two sets of weights by name (`dtrain ckpt diff`).
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ int64_t CountTensors(const StoredWeights& a, const StoredWeights& b);
 std::vector<TensorDifference> Compare(const RankCheckpoint& a, const RankCheckpoint& b,
                                       const ArenaLayout& parameters);
 
-// Returns the number of NaN and infinities in a rank's vectors.
+// Returns the number of NaN and infinities among these values, or in a rank's vectors.
+int64_t CountNonFinite(std::span<const float> values);
 int64_t CountNonFinite(const RankCheckpoint& file);
 
 // Holds the numbers of NaN and infinities in parameters and statistics, and in the solver's vectors.

@@ -10,6 +10,7 @@
 
 #include "framework/checkpoint/checkpoint.h"
 #include "framework/checkpoint/safetensors.h"
+#include "framework/checkpoint/weights_compare.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
 
@@ -302,7 +303,14 @@ void WriteStoredWeights(const fs::path& path, WeightsFormat format, const Stored
 }
 
 Checkpoint LoadWeights(const fs::path& path, const ModelLayout& layout) {
-  return IsSafetensors(path) ? LoadSafetensors(path, layout) : ReadWeights(path, layout);
+  Checkpoint loaded =
+      IsSafetensors(path) ? LoadSafetensors(path, layout) : ReadWeights(path, layout);
+  const int64_t bad = CountNonFinite(loaded.weights) + CountNonFinite(loaded.state);
+  if (bad == 0) return loaded;
+  throw CheckpointError(
+      fmt::format("{}: {} of its weights are NaN or infinite", path.string(), bad),
+      "the run that wrote it has diverged: take an earlier checkpoint, or train "
+      "with a lower learning rate");
 }
 
 int64_t CopyWeights(const fs::path& path, const ModelLayout& layout,

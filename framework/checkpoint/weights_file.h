@@ -41,7 +41,7 @@ void WriteStoredWeights(const std::filesystem::path& path, WeightsFormat format,
 
 // Reads weights and statistics of a file in either format for a model of this layout (`--weights`).  Throws
 // CheckpointMismatch if they are of another model; for a safetensors file it lists every missing, unexpected or
-// differently shaped name, with the nearest name that exists.  Weights made by PyTorch contain no vocabularies and are
+// differently shaped name, with the nearest name that exists, and CheckpointError if a weight is NaN or infinite.  Weights made by PyTorch contain no vocabularies and are
 // assumed to use those of the layout.
 Checkpoint LoadWeights(const std::filesystem::path& path, const ModelLayout& layout);
 

@@ -2,6 +2,7 @@
 // also runs under mpirun or srun).
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <iostream>
 #include <optional>
 
@@ -99,6 +100,11 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   if (transport.rank() != 0) return 0;
   const std::optional<Guess> guess = GuessOf(*graph, *samples, split);
   Print(evaluation, net->metric_names(), options.split, guess, json);
+  if (!std::isfinite(evaluation.loss)) {
+    throw DivergedError(
+        "the loss is not finite, though every weight is",
+        "the weights are too large for 32-bit numbers; train with a lower learning rate");
+  }
   if (guess && IsGuessing(evaluation.metrics.at(0), *guess)) {
     log::Warning("{}", GuessText(evaluation.metrics.at(0), *guess, options.split));
   }

@@ -41,10 +41,10 @@ Cost BatchNorm::CostOf(std::span<const Shape> inputs) const {
 
 void BatchNorm::CheckEnough(double values) const {
   if (values > 1) return;
-  throw ShapeError("batch_norm cannot train on a batch of " +
-                       std::to_string(static_cast<int64_t>(values)) +
-                       " values a channel: that has no variance",
-                   "use a larger batch");
+  throw ShapeError(
+      "batch_norm cannot train on a batch with one value a channel: that has no variance",
+      "an epoch's last batch has the samples that remain: choose `batch`, or "
+      "`data.limit`, so that each worker gets more than one of them");
 }
 
 void BatchNorm::CheckEnoughIn(const Shape& x) const {

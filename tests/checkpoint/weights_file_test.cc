@@ -325,6 +325,16 @@ TEST_F(WeightsFiles, AModelWhoseOwnNamesBeginSoKeepsThem) {
   EXPECT_TRUE(Compare(stored, ReadStoredWeights(checkpoint_)).empty());
 }
 
+TEST_F(WeightsFiles, WeightsOfADivergedRunAreRefused) {
+  sample_.weights[3] = std::nanf("");
+  sample_.state[1] = std::numeric_limits<float>::infinity();
+  WriteCheckpoint(checkpoint_, sample_.View());
+  for (const auto& path : {checkpoint_, Exported(WeightsFormat::kSafetensors)}) {
+    const std::string error = WhatOf<CheckpointError>([&] { LoadWeights(path, sample_.layout); });
+    EXPECT_THAT(error, HasSubstr("2 of its weights are NaN or infinite"));
+  }
+}
+
 TEST_F(WeightsFiles, NumbersThatAreNoneAreCountedEverywhere) {
   sample_.state[1] = std::numeric_limits<float>::infinity();
   sample_.momentum[5] = std::nanf("");
