@@ -41,8 +41,8 @@ void WriteStoredWeights(const std::filesystem::path& path, WeightsFormat format,
 
 // Reads weights and statistics of a file in either format for a model of this layout (`--weights`).  Throws
 // CheckpointMismatch if they are of another model; for a safetensors file it lists every missing, unexpected or
-// differently shaped name, with the nearest name that exists, and CheckpointError if a weight is NaN or infinite.  Weights made by PyTorch contain no vocabularies and are
-// assumed to use those of the layout.
+// differently shaped name, with the nearest name that exists.  Throws CheckpointError if a weight is NaN or infinite.
+// Weights made by PyTorch contain no vocabularies and are assumed to use those of the layout.
 Checkpoint LoadWeights(const std::filesystem::path& path, const ModelLayout& layout);
 
 // Copies the weights in the file to `weights` and `state`, arenas of `layout`.  Parameters and statistics of layers
