@@ -216,6 +216,13 @@ std::vector<std::string> AdviceFor(const DoctorInfo& info) {
         "or not start its ranks: add '127.0.1.1 {0}' to /etc/hosts",
         info.host_name));
   }
+  constexpr size_t kHostNameMax = 50;  // mpirun of Open MPI 4.1.4 crashes from about 57 on
+  if (info.host_name.size() > kHostNameMax) {
+    advice.push_back(
+        fmt::format("the name of this machine has {} letters, and Open MPI 4.1's mpirun may crash "
+                    "at more than {}: give it a shorter one",
+                    info.host_name.size(), kHostNameMax));
+  }
   return advice;
 }
 

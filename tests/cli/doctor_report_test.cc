@@ -43,6 +43,14 @@ TEST(DoctorReport, AdvisesWhereNamesHaveNoAddress) {
   EXPECT_THAT(AdviceFor(info), ElementsAre(HasSubstr("there is no /etc/hosts")));
 }
 
+TEST(DoctorReport, AdvisesWhereTheHostNameIsTooLongForMpirun) {
+  DoctorInfo info = Healthy();
+  info.host_name = std::string(50, 'n');
+  EXPECT_THAT(AdviceFor(info), IsEmpty());
+  info.host_name += 'n';
+  EXPECT_THAT(AdviceFor(info), ElementsAre(HasSubstr("has 51 letters")));
+}
+
 TEST(DoctorReport, WhatTheSystemDoesNotTellIsUnknown) {
   EXPECT_EQ(DoctorInfo().huge_pages, "unknown");
 }
