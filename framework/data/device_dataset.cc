@@ -32,6 +32,7 @@ class DeviceDataset : public WrappedDataset {
     if (resident_ != nullptr) return resident_->Fill(split, indices, epoch, batch);
     Stage(batch);
     whole().Fill(split, indices, epoch, staged_);
+    batch.loss_unit = staged_.loss_unit;
     for (size_t f = 0; f < batch.fields.size(); ++f) {
       const Tensor& field = staged_.fields[f];
       device_.queue->Upload(batch.fields[f].data, field.data,

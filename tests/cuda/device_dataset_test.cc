@@ -9,6 +9,7 @@
 #include "framework/data/batches.h"
 #include "framework/data/device_dataset.h"
 #include "framework/data/images/image_set.h"
+#include "framework/data/tables/number_set.h"
 #include "tests/nn/layer_harness.h"
 
 namespace dtrain {
@@ -120,6 +121,20 @@ TEST(DeviceDataset, OtherSamplesAreCopied) {
   const auto set = std::make_shared<Counted>();
   EXPECT_EQ(set->KeepOn(DeviceUnderTest()), nullptr);
   ExpectTheSameBatches(set);
+}
+
+// The loss of normalised targets is reported in the unit of the labels.
+TEST(DeviceDataset, TheLossUnitOfTargetsIsThatOfTheSet) {
+  ImageSetSpec spec{.image_shape = Shape{1}, .numbers = true};
+  spec.target_deviation = 20;
+  const auto set = std::make_shared<NumberSet>(
+      spec, LabelledNumbers{.samples = std::vector<float>{1, 2, 3}, .targets = {10, 30, 50}},
+      LabelledNumbers());
+  const std::shared_ptr<const Dataset> there = OnDevice(set, DeviceUnderTest());
+  Batch batch = there->MakeBatch(3);
+  const int64_t indices[] = {0, 1, 2};
+  there->Fill(Split::kTrain, indices, kNoEpoch, batch);
+  EXPECT_EQ(batch.loss_unit, 400);
 }
 
 // A net on the CPU may need such a batch, for example the net that measures a run's first steps.
