@@ -75,9 +75,8 @@ struct ImageSetSpec;
 
 // Says how the files of a user's own data set were understood.
 struct DataNotes {
-  std::string files;  // "houses.csv": what the config names as training data
-  std::string
-      read_as;  // "a header (guessed), fields separated by ','"; "" if there is nothing to say
+  std::string files;                  // "houses.csv", "part1.h5 and 1 more": the training data
+  std::string read_as;                // "a header (guessed), fields separated by ','", or ""
   std::vector<std::string> left_out;  // "column 'id'", "3 files that are no images"
   std::vector<std::string> warnings;  // each with what to do; without a full stop
 };
@@ -129,8 +128,9 @@ class Dataset {
   virtual const SentencePairs* sentence_pairs() const { return nullptr; }
   // Returns the properties shared by all images of an image set (image_set.h); null for others.
   virtual const ImageSetSpec* image_info() const { return nullptr; }
-  // Gives targets that are numbers as they are in the files, not divided by their deviation: for a loss that takes them
-  // for probabilities.  REQUIRES: nothing has been read from this set yet.
+  // Gives targets that are numbers as they are in the files, not less their mean over their deviation: for every loss
+  // but mean_squared_error (DecideTargets), and for weights that learned such targets.  REQUIRES: nothing has been read
+  // from this set yet.
   virtual void KeepTargets() {}
   // Takes mean and deviation from `like`, whose samples have the same shape, in a set with image_info.  REQUIRES:
   // nothing has been read from this set yet.

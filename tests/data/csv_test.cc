@@ -185,6 +185,11 @@ TEST_F(Csv, BlanksAndBarsSeparateFields) {
 TEST_F(Csv, ACommaIsTheSeparatorOnlyWhereItIsTheMostFrequentAlone) {
   EXPECT_THAT(Refusal("1,5;0\n2,5;1\n"), HasSubstr("column 1 is '1,5', not a number"));
   EXPECT_THAT(Refusal("1,5\t0\n2,5\t1\n"), HasSubstr("column 1 is '1,5', not a number"));
+  const auto message = [&](const std::string& text) {
+    return MessageOf<DataError>([&] { Read(text); });
+  };
+  EXPECT_THAT(message("1,5;0\n2,5;1\n"), HasSubstr("data.decimal: \",\""));
+  EXPECT_THAT(message("1,5,0;0\n2,5;1\n"), Not(HasSubstr("data.decimal")));
   const CsvTable quoted = Read("\"a; b; c\",d\n1,0\n2,1\n");
   EXPECT_THAT(quoted.names, ElementsAre("a; b; c", "d")) << "separators in quotes are none";
 }

@@ -100,6 +100,16 @@ TEST_F(Hdf5Data, WhereTheShapeDoesNotTellChannelsAreFirst) {
   EXPECT_THAT(set->notes()->read_as, HasSubstr("layout chw (guessed)"));
 }
 
+TEST_F(Hdf5Data, AVectorAsCaffeStoresItIsNoImage) {
+  std::vector<float> numbers(2 * 13);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  folder_.Write("a.h5", Hdf5Of({2, 13, 1, 1}, numbers, {0, 1}));
+  const auto set =
+      SourceOf("hdf5", "train: " + Path("a.h5") + ", mean: [0], deviation: [1]")->Load("", 1);
+  EXPECT_EQ(set->fields()[0].sample_shape, (Shape{13, 1, 1}));
+  EXPECT_THAT(set->notes()->read_as, HasSubstr("layout chw (guessed)"));
+}
+
 TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {
   const auto refusal = [&](const std::string& bytes) {
     folder_.Write("a.h5", bytes);
@@ -113,14 +123,16 @@ TEST_F(Hdf5Data, OtherFilesAreRefusedByName) {
   EXPECT_THAT(refusal(sound.substr(0, sound.size() / 2)), HasSubstr("a.h5"));
 }
 
-// Adds an empty data set of floats, which Hdf5Builder cannot write.
-void AddEmpty(const std::filesystem::path& path, const char* name,
-              const std::vector<hsize_t>& shape) {
+// Adds a data set of this type, which Hdf5Builder cannot write; without `values` it is an empty one.
+void Add(const std::filesystem::path& path, const char* name, const std::vector<hsize_t>& shape,
+         hid_t type, const double* values = nullptr) {
   const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
   const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
-  const hid_t set =
-      H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   EXPECT_GE(set, 0);
+  if (values != nullptr) {
+    EXPECT_GE(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+  }
   H5Dclose(set);
   H5Sclose(space);
   H5Fclose(file);
@@ -129,11 +141,39 @@ void AddEmpty(const std::filesystem::path& path, const char* name,
 TEST_F(Hdf5Data, EmptyLabelsAreRefused) {
   for (const char* task : {"auto", "regression", "classification"}) {
     folder_.Write("a.h5", Hdf5Of({2, 1}, {1, 2}, {0, 1}, "other"));
-    AddEmpty(Path("a.h5"), "label", {2, 0});
+    Add(Path("a.h5"), "label", {2, 0}, H5T_IEEE_F32LE);
     const std::string keys = fmt::format("train: {}, task: {}", Path("a.h5"), task);
     EXPECT_THAT(WhatOf<DataError>([&] { SourceOf("hdf5", keys)->Load("", 1); }),
                 HasSubstr("a.h5: its labels are empty"));
   }
+}
+
+// A float has no digit left for the last one of 2^24 + 1.
+TEST_F(Hdf5Data, FilesOfFloatsAndOfDoublesAreReadAsDoubles) {
+  const auto write = [&](const std::string& name, hid_t type, const std::vector<double>& values) {
+    Hdf5Builder file(0);
+    const float labels[] = {0, 1};
+    file.WriteFloats("label", {2}, labels);
+    folder_.Write(name, std::string(file.Finish().Content()));
+    Add(Path(name), "data", {2, 1}, type, values.data());
+  };
+  const auto set = [&](const char* first, const char* second) {
+    return SourceOf("hdf5", fmt::format("train: [{}, {}], mean: [16777216], deviation: [1]",
+                                        Path(first), Path(second)))
+        ->Load("", 1);
+  };
+  const auto expect = [&] {
+    EXPECT_EQ(SampleOf(*set("less.h5", "more.h5"), Split::kTrain, 3).first[0], 1);
+    EXPECT_EQ(SampleOf(*set("more.h5", "less.h5"), Split::kTrain, 1).first[0], 1);
+    EXPECT_EQ(SampleOf(*set("more.h5", "less.h5"), Split::kTrain, 3).first[0], -16777209);
+  };
+  write("less.h5", H5T_IEEE_F32LE, {8, 7});
+  write("more.h5", H5T_IEEE_F64LE, {8, 16777217});
+  expect();
+  write("less.h5", H5T_STD_I16LE, {8, 7});
+  write("more.h5", H5T_STD_I64LE, {8, 16777217});
+  expect();
+  EXPECT_EQ(set("less.h5", "more.h5")->notes()->files, Path("less.h5") + " and 1 more");
 }
 
 TEST_F(Hdf5Data, TheNamesOfSetsAreAHintOnlyWhereTheyAreMissing) {

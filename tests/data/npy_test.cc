@@ -8,6 +8,7 @@
 
 #include "framework/core/error.h"
 #include "framework/data/images/image_set.h"
+#include "framework/data/tables/number_set.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
 #include "tests/support/data_source.h"
@@ -164,6 +165,36 @@ TEST_F(Npy, LabelsMustFit) {
               HasSubstr("each label has 2 numbers"));
   EXPECT_THAT(WhatOf<ConfigError>([&] { SourceOf("npy", "train: a.npy, train_labels: b.npy"); }),
               AllOf(HasSubstr("test.yaml:1:"), HasSubstr("there is no file a.npy")));
+}
+
+TEST_F(Npy, WholeOneHotLabelsAreRefusedWithWhatMakesClassesOfThem) {
+  const auto hint = [&](const std::vector<int64_t>& labels) {
+    const std::string keys =
+        Write(NpyOf<float>("<f4", "2, 1", {1, 2}), NpyOf<int64_t>("<i8", "2, 3", labels));
+    return MessageOf<DataError>([&] { SourceOf("npy", keys); });
+  };
+  EXPECT_THAT(hint({1, 0, 0, 0, 0, 1}),
+              AllOf(HasSubstr("each label has 3 numbers"), HasSubstr("numpy.argmax(labels, 1)")));
+  EXPECT_THAT(hint({1, 0, 0, 0, 2, 1}), HasSubstr("data.task: regression"));
+}
+
+TEST_F(Npy, AColumnThatCountsTheSamplesIsWarnedOf) {
+  const auto warnings = [&](const std::vector<float>& samples) {
+    const std::string keys =
+        Write(NpyOf<float>("<f4", "3, 2", samples), NpyOf<float>("<f4", "3,", {0.5f, 2, 1}));
+    return SourceOf("npy", keys)->Load("", 1)->notes()->warnings;
+  };
+  EXPECT_THAT(warnings({7, 4, 3, 5, 5, 6}), ElementsAre("column 2 counts the samples"));
+  EXPECT_THAT(warnings({7, 4, 3, 5, 5, 7}), ElementsAre());
+}
+
+// The naive sum of a million values of 0.1 is off by 1e-11 of it.
+TEST(MeasureNumbers, EqualDoublesOfALargeTableAreConstant) {
+  ImageSetSpec spec{.image_shape = Shape{1}, .numbers = true};
+  const LabelledNumbers numbers{.samples = std::vector<double>(1'000'000, 0.1)};
+  EXPECT_THAT(MeasureNumbers(numbers, spec), ElementsAre(0));
+  EXPECT_EQ(spec.mean[0], 0.1);
+  EXPECT_EQ(spec.deviation[0], 1);
 }
 
 }  // namespace

@@ -61,7 +61,9 @@ TEST_F(DataSummaryTest, ALineSaysHowATableWasRead) {
 
 TEST_F(DataSummaryTest, TheSummaryHasTheSameOfItInParts) {
   Summary summary;
-  summary.data = OfTables("a,b,kind\n1,2,cat\n3,2,dog\n5,2,cat\n", "a,b,kind\n3,4,dog\n2,9,cat\n");
+  const std::string train = "a,b,kind\n1,2,cat\n3,2,dog\n5,2,cat\n";
+  const std::string test = "a,b,kind\n3,4,dog\n2,9,cat\n";
+  summary.data = OfTables(train, test);
   const auto json = nlohmann::json::parse(ToJson(summary))["data"];
   EXPECT_EQ(json["files"], Path("train.csv"));
   EXPECT_EQ(json["samples"], "3 training and 2 test samples");
@@ -70,6 +72,8 @@ TEST_F(DataSummaryTest, TheSummaryHasTheSameOfItInParts) {
   EXPECT_EQ(json["fewest_training_samples"].dump(), R"({"cat":2,"dog":1})");
   EXPECT_THAT(json["warnings"].dump(), HasSubstr("column 'b' has one value in all samples"));
   EXPECT_FALSE(json.contains("left_out"));
+  summary.data = OfTables(train, test, "ignore: [b]");
+  EXPECT_EQ(nlohmann::json::parse(ToJson(summary))["data"]["left_out"].dump(), R"(["column 'b'"])");
   EXPECT_FALSE(nlohmann::json::parse(ToJson(Summary())).contains("data"));
 }
 

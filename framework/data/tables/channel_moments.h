@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "framework/core/bytes.h"
@@ -29,12 +30,11 @@ class ChannelMoments {
 
   // Forgets all channels but these.
   void KeepChannels(const std::vector<size_t>& kept) {
-    ChannelMoments others = *this;
-    means_.clear();
-    sums_.clear();
+    const std::vector<double> means = std::exchange(means_, {});
+    const std::vector<double> sums = std::exchange(sums_, {});
     for (const size_t c : kept) {
-      means_.push_back(others.means_[c]);
-      sums_.push_back(others.sums_[c]);
+      means_.push_back(means[c]);
+      sums_.push_back(sums[c]);
     }
   }
 

@@ -173,14 +173,23 @@ std::string ColumnName(const Fields& names, size_t column) {
                      names.empty() ? "" : fmt::format(" ('{}')", names[column]));
 }
 
+// True if the field is a number with a decimal comma, where the file's numbers have a point.
+bool HasDecimalComma(const Csv& csv, std::string field) {
+  if (std::ranges::count(field, ',') != 1) return false;
+  std::ranges::replace(field, ',', '.');
+  return csv.IsNumber(field);
+}
+
 double Number(const Csv& csv, const Fields& names, size_t column, const std::string& field) {
   const auto number = csv.NumberIn(field);
   if (number && std::isfinite(static_cast<float>(*number))) return *number;
+  const std::string comma = "data.decimal: \",\", if its numbers have a decimal comma; ";
   throw DataError(
       fmt::format("{}: {} {}", csv.Where(), ColumnName(names, column),
                   field.empty() ? "is empty" : fmt::format("is '{}', not a number", field)),
-      "every cell needs a number; remove the line, fill the cell, or leave the column out by "
-      "data.ignore");
+      (HasDecimalComma(csv, field) ? comma : "") +
+          "every cell needs a number; remove the line, fill the cell, or leave the column out by "
+          "data.ignore");
 }
 
 void CheckWidth(const Csv& csv, const Fields& fields, size_t columns) {
@@ -482,8 +491,6 @@ void NameColumns(const Plan& plan, Table& table) {
   table.label_column = plan.names[plan.label];
 }
 
-constexpr int64_t kFewestCounted = 3;  // two lines that count prove nothing
-
 // True for the name that pandas gives to an index: none, or "Unnamed: 0".
 bool IsUnnamed(const std::string& name) { return name.empty() || name.starts_with("Unnamed: "); }
 
@@ -535,11 +542,8 @@ std::string OnlyFirstLabel(const Rows& rows) {
 bool HaveDecimalComma(const Csv& csv, const Rows& rows) {
   LabelTexts texts(rows.texts);
   for (std::string_view text; texts.Next(text);) {
-    std::string with_point(text);
-    if (csv.IsNumber(with_point)) continue;
-    if (std::ranges::count(with_point, ',') != 1) return false;
-    std::ranges::replace(with_point, ',', '.');
-    if (!csv.IsNumber(with_point)) return false;
+    const std::string label(text);
+    if (!csv.IsNumber(label) && !HasDecimalComma(csv, label)) return false;
   }
   return rows.words > 0;
 }
@@ -574,15 +578,14 @@ DataNotes NotesOf(const Csv& csv, const CsvFormat& format, const Plan& plan, con
         fmt::format("column '{}', which has no name and counts the lines", name));
   }
   if (guessed && CountColumns(csv, plan.first, plan.label)) {
-    notes.warnings.push_back(fmt::format(
-        "its first line counts the columns and is taken for their names; data.header: no, "
-        "if it is a sample"));
+    notes.warnings.push_back(
+        "its first line counts the columns and is taken for their names; data.header: no, if it is "
+        "a sample");
   }
   if (!format.decimal_comma && HaveDecimalComma(csv, rows)) {
     notes.warnings.push_back(
-        "its labels are read as texts, and are numbers with a decimal comma; data.decimal: \",\", "
-        "if "
-        "they are meant as numbers");
+        "its labels are read as texts, and are numbers with a decimal comma; "
+        "data.decimal: \",\", if they are meant as numbers");
   }
   const std::string only = OnlyFirstLabel(rows);
   if (guessed && plan.names.empty() && !only.empty() && rows.samples > kFewestCounted) {

@@ -329,7 +329,6 @@ Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, Hdf5P
       table.labels.shape = Shape(label);
       table.bytes = look.bytes;
     } else if (Shape(label) != table.labels.shape || look.bytes != table.bytes ||
-               look.doubles != looks[0].doubles ||
                !std::ranges::equal(sample, std::span(looks[0].data_shape).subspan(1))) {
       throw DataError(fmt::format("{} and {} have samples of other shapes or types",
                                   files[0].string(), file.string()));
@@ -340,7 +339,12 @@ Table OpenHdf5(const std::vector<fs::path>& files, const Hdf5Names& names, Hdf5P
     std::ranges::move(look.labels, std::back_inserter(table.labels.numbers));
     look.labels.clear();
   }
+  // Files of floats and of doubles go together: as doubles.
+  const bool doubles = std::ranges::any_of(looks, &Look::doubles);
+  for (Look& look : looks) look.doubles = doubles;
   table.name = files[0].string();
+  table.notes.files = table.name;
+  if (files.size() > 1) table.notes.files += fmt::format(" and {} more", files.size() - 1);
   SettleLayout(part, table);
   table.where = [files, ends](int64_t sample) {
     const size_t file = std::ranges::upper_bound(ends, sample) - ends.begin();

@@ -13,7 +13,8 @@
 
 namespace dtrain {
 
-// kAuto takes the first or the last axis, whichever has 1, 3 or 4 entries.
+// kAuto takes the first or the last axis, whichever has 1, 3 or 4 entries.  It takes the last one for images only, which
+// have several rows and columns: [D, 1, 1] is a vector, as Caffe stores it.
 enum class ImageLayout { kAuto, kChw, kHwc };
 
 inline ImageLayout LayoutOf(const std::string& name) {
@@ -21,13 +22,14 @@ inline ImageLayout LayoutOf(const std::string& name) {
 }
 
 // Returns true if the last axis of samples of this shape is the channels; std::nullopt if kAuto does not tell: neither
-// the first nor the last axis has 1, 3 or 4 entries, or both have.
+// the first nor the last axis has 1, 3 or 4 entries, or both have, or the last one has and the sample is no image.
 inline std::optional<bool> ChannelsLast(const Shape& sample, ImageLayout layout) {
   if (sample.rank() != 3 || layout == ImageLayout::kChw) return false;
   if (layout == ImageLayout::kHwc) return true;
   const auto is_channels = [](int64_t extent) { return extent == 1 || extent == 3 || extent == 4; };
   const bool first = is_channels(sample[0]), last = is_channels(sample[2]);
-  if (first == last) return std::nullopt;
+  const bool image = sample[0] > 1 && sample[1] > 1;  // if the channels are last
+  if (first == last || (last && !image)) return std::nullopt;
   return last;
 }
 

@@ -12,21 +12,22 @@
 namespace dtrain {
 namespace {
 
-// A constant channel carries no information, whatever its divisor; sums of doubles leave it some 1e-15 of its mean.
-bool IsConstant(double mean, double deviation) {
+// True for a channel whose values differ in their last digits only: a mean of many doubles is no more exact.
+bool IsNearlyConstant(double mean, double deviation) {
   return !(deviation > 1e-11 * std::abs(mean)) || !std::isnormal(deviation);
 }
 
 struct MeanAndDeviation {
   std::vector<double> means, deviations;
-  std::vector<int64_t> constant;  // channels of deviation 1, because all their values are equal
+  // Channels of deviation 1, because all their values are equal: they carry no information, whatever their divisor.
+  std::vector<int64_t> constant;
 };
 
 MeanAndDeviation Of(std::vector<double> means, const std::vector<double>& variances) {
   MeanAndDeviation found{std::move(means), {}, {}};
   for (size_t c = 0; c < variances.size(); ++c) {
     const double deviation = std::sqrt(variances[c]);
-    const bool constant = IsConstant(found.means[c], deviation);
+    const bool constant = IsNearlyConstant(found.means[c], deviation);
     found.deviations.push_back(constant ? 1 : deviation);
     if (constant) found.constant.push_back(static_cast<int64_t>(c));
   }
@@ -50,8 +51,17 @@ MeanAndDeviation Measured(const std::vector<T>& values, size_t channels, size_t 
     return sums;
   };
   std::vector<double> means = mean_of([](size_t, double x) { return x; });
-  const std::vector<double> variances =
-      mean_of([&](size_t c, double x) { return (x - means[c]) * (x - means[c]); });
+  // A sum of a million equal doubles is not exact: their mean then differs from each of them by more than their digits.
+  std::vector<bool> varies(channels);
+  std::vector<double> variances = mean_of([&](size_t c, double x) {
+    if (x != static_cast<double>(values[c * each])) varies[c] = true;
+    return (x - means[c]) * (x - means[c]);
+  });
+  for (size_t c = 0; c < channels; ++c) {
+    if (varies[c] || samples == 0) continue;
+    means[c] = static_cast<double>(values[c * each]);
+    variances[c] = 0;
+  }
   return Of(std::move(means), variances);
 }
 

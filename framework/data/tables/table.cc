@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -24,12 +25,24 @@ bool IsRegression(const TableLabels& labels, Task task, bool whole_are_classes) 
   return labels.shape.rank() > 0 || !std::ranges::all_of(labels.numbers, IsClass);
 }
 
+bool AreOneHot(const TableLabels& labels) {
+  const auto width = static_cast<size_t>(labels.shape.count());
+  if (width < 2) return false;
+  for (size_t begin = 0; begin < labels.numbers.size(); begin += width) {
+    const auto label = std::span(labels.numbers).subspan(begin, width);
+    if (std::ranges::count(label, 1.0) != 1) return false;
+    if (std::ranges::count(label, 0.0) != static_cast<std::ptrdiff_t>(width) - 1) return false;
+  }
+  return true;
+}
+
 std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes) {
   const TableLabels& labels = table.labels;
   if (labels.shape.rank() > 0) {
-    throw DataError(fmt::format("{}: each label has {} numbers, and a class is one number",
-                                table.name, labels.shape.count()),
-                    "data.task: regression, for labels that are numbers");
+    throw DataError(
+        fmt::format("{}: each label has {} numbers, and a class is one number", table.name,
+                    labels.shape.count()),
+        AreOneHot(labels) ? kOneHotHint : "data.task: regression, for labels that are numbers");
   }
   const auto limit = static_cast<double>(classes > 0 ? classes : kClassesMost);
   std::vector<uint16_t> numbers;

@@ -55,6 +55,9 @@ struct Table {
   std::function<std::string(int64_t sample)> where;  // "a.csv: line 18", for messages about a label
 };
 
+// Fewer samples that count prove nothing.
+inline constexpr int64_t kFewestCounted = 3;
+
 // Task is the interpretation of labels.
 enum class Task {
   kAuto,            // classes if they are texts or of a whole-number type
@@ -65,6 +68,13 @@ enum class Task {
 // True if the labels are target numbers, not classes.  `whole_are_classes` is set for a format without types: numbers
 // count as classes if all are whole and not negative.
 bool IsRegression(const TableLabels& labels, Task task, bool whole_are_classes);
+
+// True if every label is one 1 among 0s.
+bool AreOneHot(const TableLabels& labels);
+
+// Says how one-hot labels become classes.
+inline constexpr char kOneHotHint[] =
+    "classes are single numbers, as numpy.argmax(labels, 1) gives them";
 
 // Returns the labels as classes, each below `classes` (0: any).  Throws DataError, naming the sample, for a label that
 // is no class.

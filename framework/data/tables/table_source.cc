@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -56,19 +55,7 @@ void MeasureImages(const LabelledImages& images, const std::optional<ChannelMome
   spec.deviation = PerChannel(std::move(deviations));
 }
 
-// True if every label is one 1 among 0s.
-bool AreOneHot(const TableLabels& labels) {
-  const auto width = static_cast<size_t>(labels.shape.count());
-  if (width < 2) return false;
-  for (size_t begin = 0; begin < labels.numbers.size(); begin += width) {
-    const auto label = std::span(labels.numbers).subspan(begin, width);
-    if (std::ranges::count(label, 1.0) != 1) return false;
-    if (std::ranges::count(label, 0.0) != static_cast<std::ptrdiff_t>(width) - 1) return false;
-  }
-  return true;
-}
-
-// Warns of columns or channels with one value in all samples; the measured deviation says which.
+// Warns of these columns or channels, which have one value in all samples.
 void NoteConstants(const ImageSetSpec& spec, const std::vector<int64_t>& constant,
                    DataNotes& notes) {
   if (constant.empty()) return;
@@ -81,6 +68,19 @@ void NoteConstants(const ImageSetSpec& spec, const std::vector<int64_t>& constan
   notes.warnings.push_back(fmt::format("{}{} {} {} one value in all samples", what,
                                        names.size() == 1 ? "" : "s", Join(names),
                                        names.size() == 1 ? "has" : "have"));
+}
+
+// Warns of columns that count the samples: they are probably no data.
+void NoteCounted(const Numbers& samples, int64_t columns, DataNotes& notes) {
+  const auto warn = [&](const auto& values) {
+    const int64_t rows = std::ssize(values) / columns;
+    for (int64_t c = 0; c < columns && rows >= kFewestCounted; ++c) {
+      int64_t row = 0;
+      while (row < rows && values[row * columns + c] == values[c] + row) ++row;
+      if (row == rows) notes.warnings.push_back(fmt::format("column {} counts the samples", c + 1));
+    }
+  };
+  std::visit(warn, samples);
 }
 
 }  // namespace
@@ -171,17 +171,14 @@ void TableSource::Settle(config::Reader& reader) {
   spec_.decimal_comma = train_->decimal_comma;
   pixels_.Check(reader, spec_);
   notes_ = train_->notes;
-  notes_.files = train_->name;
+  if (notes_.files.empty()) notes_.files = train_->name;
   std::string as = regression ? "number" : "class";
   if (labels.shape.count() > 1) as = Counted(labels.shape.count(), "number");
   notes_.read_as += fmt::format(
       "{}label {} a {}", notes_.read_as.empty() ? "" : "; ",
       train_->label_column.empty() ? "is" : fmt::format("'{}' is", train_->label_column), as);
   if (spec_.classes == 0 && AreOneHot(labels)) {
-    notes_.warnings.push_back(
-        "each label is one 1 among 0s; classes are single numbers, as numpy.argmax(labels, 1) "
-        "gives "
-        "them");
+    notes_.warnings.push_back(std::string("each label is one 1 among 0s; ") + kOneHotHint);
   }
 }
 
@@ -239,6 +236,10 @@ std::unique_ptr<Dataset> TableSource::LoadNumbers() const {
   if (spec.classes == 0) MeasureTargets(train_->labels.numbers, spec);
   DataNotes notes = notes_;
   NoteConstants(spec, constant, notes);
+  // The reader of CSV has looked at all lines.
+  if (images_ && spec.image_shape.rank() == 1) {
+    NoteCounted(train.samples, spec.image_shape[0], notes);
+  }
   auto set = std::make_unique<NumberSet>(spec, std::move(train),
                                          test_ ? NumbersOf(*test_) : LabelledNumbers());
   set->Note(std::move(notes));
