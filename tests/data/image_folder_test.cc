@@ -265,6 +265,8 @@ TEST(ImageInfo, OthersAreRefused) {
   EXPECT_THAT(with("\"classes\":2", "\"classes\":70000"), HasSubstr("x: classes"));
   EXPECT_THAT(with("\"mean\":[0]", "\"mean\":[0,0]"), HasSubstr("x: mean"));
   EXPECT_THAT(with("\"deviation\":[1]", "\"deviation\":[0]"), HasSubstr("x: deviation"));
+  EXPECT_THAT(with("\"deviation\":[1]", "\"deviation\":[1e-300]"), HasSubstr("x: deviation"))
+      << "as a float it is 0";
   EXPECT_THAT(with("\"class_names\":[]", "\"class_names\":[\"a\"]"), HasSubstr("x: class_names"));
   EXPECT_THAT(with("none", "some"), HasSubstr("x: fit"));
   EXPECT_THAT(with("{", "{\"orientation\":\"up\","), HasSubstr("x: orientation: up"));

@@ -99,7 +99,9 @@ ImageSetSpec Read(const std::string& text, const std::string& origin) {
   ReadTargetScale(fields, origin, spec);
   for (const PerChannel* deviation : {&spec.deviation, &spec.target_deviation}) {
     for (const double value : deviation->values()) {
-      if (value <= 0) Refuse(origin + ": deviation", "not above 0");
+      // Pixels are divided by floats.
+      const bool divides = spec.numbers ? value > 0 : static_cast<float>(value) > 0;
+      if (!divides) Refuse(origin + ": deviation", "not above 0");
     }
   }
   spec.class_names = ReadNames(fields.Array("class_names"), origin + ": class_names");
