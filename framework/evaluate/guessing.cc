@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// Returns the number of answers of a sample that the first metric, the accuracy, accepts; 0 if there is no metric.
+// Returns the number of answers of a sample that the first metric accepts; 0 if there is none, or it is no accuracy.
 int64_t AnswersOf(const Graph& graph) {
   for (const GraphLayer& layer : graph.layers()) {
     if (layer.layer->role() == LayerRole::kMetric) return layer.layer->accepted_answers();
@@ -52,9 +52,9 @@ void DescribeGuess(const Graph& graph, const Dataset& dataset, Summary& summary)
 
 std::string GuessText(double accuracy, const Guess& guess, const std::string& split) {
   return fmt::format(
-      "{} accuracy {:.2f} % is that of guessing: the same answer for every sample has {:.2f} %; "
-      "the "
-      "model has not learned: check the labels, and try another solver.lr or more epochs",
+      "{} accuracy {:.2f} % is that of guessing: it is no better than the same answer for every "
+      "sample, which has {:.2f} %; check the labels, and try another solver.lr or more epochs, "
+      "unless the classes are very uneven: then the accuracy says little",
       split, 100 * accuracy, 100 * guess.accuracy);
 }
 

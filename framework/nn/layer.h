@@ -101,8 +101,9 @@ class Layer {
   // no classes.
   virtual int64_t label_classes() const { return 0; }
   virtual ScoreMeaning score_meaning() const { return ScoreMeaning::kClasses; }  // for a loss
-  // Returns, for a metric, how many classes a sample may be given, one of which is right: k of the top k.
-  virtual int64_t accepted_answers() const { return 1; }
+  // Returns, for an accuracy, how many classes a sample may be given, one of which is right: k of the top k.  0: the
+  // layer is no accuracy.
+  virtual int64_t accepted_answers() const { return 0; }
 
   // Returns the number of inputs; kAnyInputs: one or more, kTwoOrMoreInputs: two or more.
   static constexpr int kAnyInputs = -1;
