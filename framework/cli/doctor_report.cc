@@ -10,7 +10,6 @@
 #include <mpi.h>
 #include <netdb.h>
 #include <openssl/crypto.h>
-#include <sched.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 
 #include "framework/core/isa.h"
 #include "framework/core/process.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
 #include "framework/launch/child_program.h"
 #include "framework/onnx/file/onnx_file.h"
@@ -123,8 +123,7 @@ void TryMpi(DoctorInfo& info) {
 void FindMachine(DoctorInfo& info) {
   info.cpu = CpuName();
   FindAmx(info);
-  cpu_set_t mine;
-  if (::sched_getaffinity(0, sizeof(mine), &mine) == 0) info.cores = CPU_COUNT(&mine);
+  info.cores = static_cast<int>(UsableCpus().size());
   info.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   for (const char* file :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {

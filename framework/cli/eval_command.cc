@@ -42,7 +42,10 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
     for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
     if (evaluation.perplexity) result["perplexity"] = *evaluation.perplexity;
     if (evaluation.bleu) result["bleu"] = *evaluation.bleu;
-    if (guess) result["guess_accuracy"] = guess->accuracy;
+    if (guess) {
+      result["guess_accuracy"] = guess->accuracy;
+      if (IsGuessing(evaluation.metrics.at(0), *guess)) result["guessing"] = true;
+    }
     std::cout << JsonText(result) << '\n';
     return;
   }
@@ -89,7 +92,8 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
     busy.emplace("evaluating");
   }
   ExecutionPlan plan =
-      DecidePlan(config, *graph, transport.size(), AgreeOnThreads(transport, transport.size()));
+      DecidePlan(config, *graph, transport.size(),
+                 AgreeOnThreads(transport, GatherCpus(transport), transport.size()));
   const std::unique_ptr<Net> net = MakeNet(*graph, {}, plan);
   const auto samples = OnDevice(std::move(dataset), net->device());
   const Evaluation evaluation = JoinScores(

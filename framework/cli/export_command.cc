@@ -41,7 +41,7 @@ std::string FormatOf(const ExportOptions& options) {
   std::vector<std::string> known;
   for (const auto& [ending, format] : kEndings) {
     if (own == ending) return format;
-    known.emplace_back(ending);
+    if (format != std::string("onnx") || HasOnnx()) known.emplace_back(ending);
   }
   throw UsageError(
       fmt::format("--output {}: dtrain export writes no files that end in {}", options.output, own),

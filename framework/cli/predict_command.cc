@@ -265,10 +265,6 @@ Predictor MakePredictor(const PredictOptions& options) {
     const RunConfig config = LoadConfig(options.config);
     return {options.weights, config.device, DescribedBy(config, FindWeights(options.weights))};
   }
-  if (!options.config.overrides.empty() || !options.config.cluster.empty()) {
-    throw UsageError("--set and --cluster change a config, and there is none",
-                     "give --config, or leave them out: the weights know their model");
-  }
   return {options.weights, options.config.device.empty() ? "auto" : options.config.device};
 }
 
@@ -321,10 +317,13 @@ static void AddPredictCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* command = AddCommand(app, invocation, "predict",
                                  "predict classes or values for images, CSV rows or arrays",
                                  [options, &invocation] { return Predict(*options, invocation); });
-  AddConfigOption(*command, options->config.file,
-                  "a run's YAML file, or the name of one of configs/runs: its model and data, in "
-                  "place of those in the weights");
+  CLI::Option* const config = AddConfigOption(
+      *command, options->config.file,
+      "a run's YAML file, or the name of one of configs/runs: its model and data, in "
+      "place of those in the weights");
   AddSettingOptions(*command, options->config);
+  // They change a config, and without one the weights know their model.
+  for (const char* setting : {"--set", "--cluster"}) command->get_option(setting)->needs(config);
   command
       ->add_option(
           "--weights", options->weights,

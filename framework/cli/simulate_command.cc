@@ -99,6 +99,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   if (numeric && !quiet) TellDevice(config);
   std::optional<BusyProgress> begins(numeric ? "loading data" : "planning");
   SimulatedRun run(config, profile, numeric);
+  if (run.data() != nullptr && !quiet && which.run == 1) TellData(config, *run.data());
   run.UseTrace(options.scenario.Trace(config));
   run.StudyGradients(output);
   std::unique_ptr<MetricsWriter> metrics;  // set if the run is evaluated

@@ -95,8 +95,10 @@ RunConfig ConfigForRanks(const TrainOptions& options, const RunConfig* before, i
         fmt::format("the config asks for {}{}, but the launcher started {}",
                     Counted(placement.workers, "worker"),
                     apart > 0 ? " and " + Counted(apart, "server") : "", Counted(ranks, "rank")),
-        apart > 0 ? "start as many ranks as workers and servers together"
-                  : "start as many ranks as cluster.workers says, or leave that key out");
+        apart > 0
+            ? "start as many ranks as workers and servers together"
+            : "start as many ranks as cluster.workers says, or leave that key out; in a shell "
+              "that a launcher began, --workers starts them on this machine");
   }
   effective.overrides.push_back(fmt::format("cluster.workers={}", ranks - apart));
   return LoadConfig(effective, &config);
@@ -277,18 +279,18 @@ std::vector<std::string> HostsOfRanks(const TrainOptions& options, int ranks) {
   return hosts;
 }
 
-// Computes the threads without asking the ranks: assumes that all hosts equal this one.
-int ThreadsOfRanks(const RunConfig& config) {
+// Returns the CPUs of the ranks without asking them: assumes that all hosts equal this one.
+std::vector<RankCpus> AssumedCpus(const RunConfig& config) {
   const std::vector<int> cpus = UsableCpus();
   std::vector<RankCpus> ranks;
   for (const int host : config.rank_hosts) ranks.push_back({host, cpus});
-  return ThreadsByRule(ranks, static_cast<int>(config.workers));
+  return ranks;
 }
 
-// Prints the dry run of a run whose ranks are on these hosts.  `threads` is the number that the ranks agreed on;
-// nullopt if they were not asked.
+// Prints the dry run of a run whose ranks are on these hosts.  `cpus` are those of the ranks; none if they were not
+// asked.
 int TellDryRun(TrainOptions options, const Invocation& invocation, RunConfig config,
-               const std::vector<std::string>& hosts, std::optional<int> threads) {
+               const std::vector<std::string>& hosts, const std::vector<RankCpus>& cpus) {
   TellOfFreshStart(config, options.request);
   if (config.output_has_time) config.output = OwnFolderName(config.output);
   if (!options.seeds.empty()) {
@@ -297,7 +299,7 @@ int TellDryRun(TrainOptions options, const Invocation& invocation, RunConfig con
     config = LoadConfig(options.Effective(), &config);
   }
   PlaceOnHosts(hosts, config);
-  DryRun run = MakeDryRun(config, options.request, threads ? *threads : ThreadsOfRanks(config));
+  DryRun run = MakeDryRun(config, options.request, cpus.empty() ? AssumedCpus(config) : cpus);
   const FirstSteps steps = TimeFirstSteps(run);
   const std::vector<std::string> arguments = options.Effective().Arguments();
   DryRunWords words{.check = "dtrain check", .hosts = options.hosts};
@@ -311,18 +313,18 @@ int TellDryRun(TrainOptions options, const Invocation& invocation, RunConfig con
 int DryRunAlone(const TrainOptions& options, const Invocation& invocation,
                 const RunConfig& config) {
   return TellDryRun(options, invocation, config, HostsOfRanks(options, PlacementOf(config).ranks()),
-                    std::nullopt);
+                    {});
 }
 
-// Makes the dry run in a launcher's rank.  Rank 0 does the work; the others only report their hosts and threads.
+// Makes the dry run in a launcher's rank.  Rank 0 does the work; the others only report their hosts and CPUs.
 int DryRunAsRank(TrainOptions options, const Invocation& invocation, Transport& transport) {
   RunConfig config;
   TryTogether(transport, [&] { config = ConfigForRanks(options, nullptr, transport.size()); });
   const std::vector<std::string> hosts = Gather(transport, HostName());
-  const int threads = AgreeOnThreads(transport, static_cast<int>(config.workers));
+  const std::vector<RankCpus> cpus = GatherCpus(transport);
   if (transport.rank() != 0) return 0;
   options.workers = static_cast<int>(config.workers);
-  return TellDryRun(options, invocation, std::move(config), hosts, threads);
+  return TellDryRun(options, invocation, std::move(config), hosts, cpus);
 }
 
 int DryRunInLaunch(const TrainOptions& options, const Invocation& invocation) {
@@ -334,6 +336,13 @@ int DryRunInLaunch(const TrainOptions& options, const Invocation& invocation) {
   });
 }
 
+// True if the ranks of the run are those that a launcher started.  A launch of one rank may be a shell's (mpirun -n 1
+// bash, srun --pty bash): where --workers asks for more, they are started on this machine.
+bool LauncherStartsRanks(const TrainOptions& options) {
+  if (!InsideMpiLaunch()) return false;
+  return options.workers <= 1 || RanksOfLaunch() != 1 || !StatusFolder().empty();
+}
+
 // Refuses options that contradict each other, and warns of those that have no effect.
 void CheckOptions(const TrainOptions& options) {
   const std::string& resume = options.request.resume;
@@ -343,7 +352,8 @@ void CheckOptions(const TrainOptions& options) {
             " goes on with the weights of that checkpoint, --weights begins with others",
         "give one of the two: --weights for a new run, --resume to go on with one");
   }
-  if (options.max_restarts > 0 && InsideMpiLaunch() && RankOf(::getpid()).value_or(0) == 0) {
+  if (options.max_restarts > 0 && LauncherStartsRanks(options) &&
+      RankOf(::getpid()).value_or(0) == 0) {
     log::Warning(
         "--max-restarts does nothing under a launcher of your own: start the command again "
         "with --resume auto");
@@ -354,7 +364,7 @@ int RunTrain(const TrainOptions& given, const Invocation& invocation) {
   CheckOptions(given);
   LimitSpinning(invocation.argv);
   OutliveReaders();
-  if (InsideMpiLaunch()) {
+  if (LauncherStartsRanks(given)) {
     if (!given.hosts.empty()) {
       throw UsageError("--hosts starts the ranks itself and needs no launcher",
                        "leave mpirun or srun out, or name the hosts to it");

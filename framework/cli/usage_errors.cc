@@ -97,8 +97,16 @@ std::string ValueGiven(const std::vector<std::string>& words, const std::string&
   return "";
 }
 
+// True if this call may have --set; that of some commands needs --config.
+bool TakesSettings(const CLI::App& command, const std::vector<std::string>& words) {
+  const CLI::Option* const set = command.get_option_no_throw("--set");
+  return set != nullptr && (set->get_needs().empty() || !ValueGiven(words, "--config").empty());
+}
+
 // Returns what to write for an option of another tool: "--set solver.lr=0.1"; "" if the command has nothing like it.
-std::string OursFor(const CLI::App& command, const std::string& option, const std::string& value) {
+std::string OursFor(const CLI::App& command, const std::vector<std::string>& words,
+                    const std::string& option) {
+  const std::string value = ValueGiven(words, option);
   std::string name = WithoutDashes(option);
   std::ranges::replace(name, '_', '-');
   if (std::ranges::find(kProcesses, name) != std::end(kProcesses)) {
@@ -109,7 +117,7 @@ std::string OursFor(const CLI::App& command, const std::string& option, const st
     return "--gres gpu:" + (value.empty() ? "N" : ShellWord(value));
   }
   const std::string key = OursOf(kSettings, name);
-  if (key.empty() || !HasOption(command, "--set")) return "";
+  if (key.empty() || !TakesSettings(command, words)) return "";
   return "--set " + (value.empty() ? key + "=VALUE" : ShellWord(key + "=" + value));
 }
 
@@ -124,19 +132,25 @@ UsageError UnknownError(const CommandPlace& place, const std::vector<std::string
         HintOf(at, ours.empty() ? NearestName(place.unknown, CommandNames(at)) : "dtrain " + ours));
   }
   const std::string what = fmt::format("{} has no option '{}'", FullName(at), place.unknown);
-  const std::string ours = OursFor(at, place.unknown, ValueGiven(words, place.unknown));
+  const std::string ours = OursFor(at, words, place.unknown);
   if (!ours.empty()) return UsageError(what, "write " + ours);
   const std::string nearest = NearestName(WithoutDashes(place.unknown), OptionNames(at));
   return UsageError(what, HintOf(at, nearest.empty() ? "" : "--" + nearest));
 }
 
 // Returns what to write for a word that belongs to no option.
-std::string HintOfStray(const CLI::App& command, const std::string& word) {
-  if (HasOption(command, "--set") && word.find('=') != std::string::npos) {
+std::string HintOfStray(const CLI::App& command, const std::string& word,
+                        const std::vector<std::string>& words) {
+  if (word.find('=') != std::string::npos && TakesSettings(command, words)) {
     return "write --set " + ShellWord(word);
   }
-  if (HasOption(command, "--config")) return "write --config " + ShellWord(word);
-  return HintOf(command, "");
+  const CLI::Option* const config = command.get_option_no_throw("--config");
+  const bool is_config = word.ends_with(".yaml") || word.ends_with(".yml") ||
+                         !HasOption(command, "--weights") ||
+                         (config != nullptr && config->get_required());
+  const std::string option = is_config ? "--config" : "--weights";
+  const bool lacks = HasOption(command, option) && ValueGiven(words, option).empty();
+  return lacks ? "write " + option + " " + ShellWord(word) : HintOf(command, "");
 }
 
 // Finds a value that the check of its option, "{cpu,cuda}", does not allow.
@@ -166,7 +180,7 @@ std::optional<UsageError> FindUsageError(const CLI::App& app,
   if (!place.stray.empty()) {
     return UsageError(
         fmt::format("{} takes no argument '{}'", FullName(*place.command), place.stray),
-        HintOfStray(*place.command, place.stray));
+        HintOfStray(*place.command, place.stray, words));
   }
   return FindWrongChoice(app);
 }

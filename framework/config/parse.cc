@@ -167,13 +167,15 @@ void RefuseSecondDocument(YAML::Parser& parser, const PlaceOf& place_of, Diagnos
                    "one file holds one document: remove the line '---' before it");
 }
 
-// Returns the numbers, from 1, of the lines whose indentation has a tab.
+// Returns the numbers, from 1, of the lines whose indentation has a tab.  Before a comment it may have one.
 std::vector<int> TabbedLines(const std::string& text) {
   std::vector<int> lines;
   std::istringstream in(text);
   int number = 1;
   for (std::string line; std::getline(in, line); ++number) {
-    const std::string indentation = line.substr(0, line.find_first_not_of(" \t"));
+    const size_t begin = line.find_first_not_of(" \t");
+    if (begin != std::string::npos && line[begin] == '#') continue;
+    const std::string indentation = line.substr(0, begin);
     if (indentation.find('\t') != std::string::npos) lines.push_back(number);
   }
   return lines;

@@ -28,6 +28,7 @@
 #include "framework/launch/process_folder.h"
 #include "framework/launch/rank_processes.h"
 #include "framework/launch/stop_signal.h"
+#include "framework/launch/world.h"
 
 namespace dtrain {
 
@@ -200,18 +201,20 @@ constexpr double kProbeSeconds = 10;
 constexpr size_t kProbeLines = 20;
 
 // Starts nothing but /bin/true by this mpirun, and returns what mpirun says of that: the lines that are not empty or
-// rules, indented.
-std::string WordsOfMpirun(const ProgramCommand& command, const fs::path& log) {
+// rules, indented.  Returns "" at a signal.  The run has failed already, so an error here must not hide that.
+std::string WordsOfMpirun(const ProgramCommand& command, const fs::path& log,
+                          const BlockedSignals& signals) try {
   const pid_t probe = StartMpirun(MakeMpirunProbe(command, log));
   const Nanos begin = WallNow();
   int status = 0;
   while (::waitpid(probe, &status, WNOHANG) == 0) {
-    if (WallNow() - begin > FromSeconds(kProbeSeconds)) {
-      ::kill(-probe, SIGKILL);
-      ::waitpid(probe, &status, 0);
-      break;
-    }
-    ::usleep(20'000);
+    const int signal = signals.Wait(0.02);
+    const bool stop = signal != 0 && signal != SIGCHLD;
+    if (!stop && WallNow() - begin < FromSeconds(kProbeSeconds)) continue;
+    ::kill(-probe, SIGKILL);
+    ::waitpid(probe, &status, 0);
+    if (stop) return "";
+    break;
   }
   std::istringstream lines(ReadFile(log));
   std::string words;
@@ -222,6 +225,9 @@ std::string WordsOfMpirun(const ProgramCommand& command, const fs::path& log) {
     ++count;
   }
   return words;
+} catch (const Error& error) {
+  log::Debug("mpirun's own words are not known: {}", error.what());
+  return "";
 }
 
 // Starts one mpirun and watches it until it ends.
@@ -280,7 +286,9 @@ class Job {
     }
     const bool began = !end_.ranks.empty() || end_.exit_status == 0 || end_.stop_signal != 0;
     // With other machines mpirun is not quiet.
-    if (!began && all_here_) end_.words = WordsOfMpirun(command_, folder_.path() / "mpirun.txt");
+    if (!began && all_here_ && end_.mpirun_signal != SIGKILL) {
+      end_.words = WordsOfMpirun(command_, folder_.path() / "mpirun.txt", signals);
+    }
     return end_;
   }
 
@@ -506,23 +514,27 @@ Verdict WithWords(Verdict verdict, const JobEnd& end) {
   return verdict;
 }
 
-void Tell(const Verdict& verdict) {
-  if (verdict.line.empty()) return;
-  const bool stopped = verdict.exit_code == static_cast<int>(ExitCode::kStopped);
-  log::Write(stopped ? log::Level::kInfo : log::Level::kError, verdict.line);
-}
-
-// Tells the user how a run that was lost or killed can be continued.
-void TellWhatGoesOn(const SupervisorOptions& options, const Verdict& verdict) {
+// Returns how a run that was lost or killed can be continued; "" if it cannot.
+std::string HowToGoOn(const SupervisorOptions& options, const Verdict& verdict) {
   const bool goes_on = verdict.rank_lost || verdict.exit_code > kSignalBase ||
                        verdict.exit_code == static_cast<int>(ExitCode::kStalled);
-  if (!goes_on || !options.newest_checkpoint) return;
+  if (!goes_on || !options.newest_checkpoint) return "";
   const std::string checkpoint = options.newest_checkpoint();
-  if (checkpoint.empty()) return;
-  log::Error("  go on from {} with {}{}", checkpoint, options.resume,
-             verdict.rank_lost && options.max_restarts == 0
-                 ? "; with --max-restarts N lost ranks are started again up to N times"
-                 : "");
+  if (checkpoint.empty()) return "";
+  return fmt::format("go on from {} with {}{}", checkpoint, options.resume,
+                     verdict.rank_lost && options.max_restarts == 0
+                         ? "; with --max-restarts N lost ranks are started again up to N times"
+                         : "");
+}
+
+// Reports the end of the last start.
+void TellEnd(const SupervisorOptions& options, const Verdict& verdict) {
+  const std::string hint = HowToGoOn(options, verdict);
+  if (verdict.exit_code == static_cast<int>(ExitCode::kStopped)) {
+    log::Info("{}", verdict.line);
+  } else if (!verdict.line.empty() || !hint.empty()) {
+    TellError({static_cast<ExitCode>(verdict.exit_code), verdict.line, hint});
+  }
 }
 
 }  // namespace
@@ -535,11 +547,11 @@ int Supervise(const SupervisorOptions& options) {
   for (int restarts = 0;; ++restarts) {
     const JobEnd end = Job(options, arguments).Watch(signals);
     const Verdict verdict = WithWords(ClassifyExit(end, options.resume), end);
-    Tell(verdict);
     if (!verdict.rank_lost || restarts == options.max_restarts) {
-      TellWhatGoesOn(options, verdict);
+      TellEnd(options, verdict);
       return verdict.exit_code;
     }
+    log::Error("{}", verdict.line);
     // Without a checkpoint of its own, the run begins as the user asked, which may be from another run's checkpoint.
     const bool has_checkpoint = !options.newest_checkpoint || !options.newest_checkpoint().empty();
     if (has_checkpoint) arguments = WithResumeAuto(options.arguments);

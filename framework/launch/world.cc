@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -38,13 +39,15 @@ std::string FirstOf(const std::vector<std::string>& all) {
 }
 
 bool errors_as_json = false;
+std::optional<Rank> rank_of_several;
 
-// Prints {"error": {"message", "hint", "exit_code"}} on a line of its own.
+// Prints {"error": {"message", "hint", "exit_code"}}, with "rank" if there are several, on a line of its own.
 void PrintJson(const Error& error) {
-  const nlohmann::ordered_json json = {{"error",
-                                        {{"message", error.what()},
-                                         {"hint", error.hint()},
-                                         {"exit_code", static_cast<int>(error.code())}}}};
+  nlohmann::ordered_json json = {{"error",
+                                  {{"message", error.what()},
+                                   {"hint", error.hint()},
+                                   {"exit_code", static_cast<int>(error.code())}}}};
+  if (rank_of_several) json["error"]["rank"] = *rank_of_several;
   const std::string line = PrintableText(JsonText(json)) + "\n";
   const status_line::Aside aside;
   std::fwrite(line.data(), 1, line.size(), stderr);  // one write: ranks share the stream
@@ -62,6 +65,7 @@ World::World(int& argc, char**& argv) {
   }
   SetCheckRank(transport_->rank());
   log::SetRank(transport_->rank(), transport_->size());
+  if (transport_->size() > 1) rank_of_several = transport_->rank();
 }
 
 World::~World() = default;

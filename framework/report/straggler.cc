@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/core/text.h"
 #include "framework/results/rank_times.h"
 #include "framework/results/run_files.h"
 
@@ -27,10 +28,10 @@ struct Worker {
 };
 
 struct Host {
-  size_t workers = 0;
-  bool known = true;  // the CPUs of all its workers are known
+  size_t ranks = 0;   // servers, too
+  bool known = true;  // the CPUs of all its ranks are known
   std::set<int> cpus;
-  bool crowded() const { return known && cpus.size() < workers; }
+  bool crowded() const { return known && cpus.size() < ranks; }
 };
 
 struct Workers {
@@ -47,16 +48,16 @@ Workers WorkersIn(const ordered_json& entries) {
   Workers workers;
   for (const json entry : entries) {
     if (!entry.is_object()) continue;
+    Host& host = workers.hosts[NodeOf(entry)];
+    ++host.ranks;
+    const std::vector<int> cpus = CpusOfList(TextIn(entry, "cpus"));
+    host.known &= !cpus.empty();
+    host.cpus.insert(cpus.begin(), cpus.end());
     const auto rank = NumberIn(entry, "rank"), compute = NumberIn(entry, "compute_seconds");
     auto steps = NumberIn(entry, "own_steps");
     if (!steps) steps = NumberIn(entry, "steps");  // of an older program
     if (!rank || !compute || !steps || !(*steps > 0) || std::abs(*rank) > 1e6) continue;
     workers.all.push_back({static_cast<int64_t>(*rank), NodeOf(entry), *compute / *steps});
-    Host& host = workers.hosts[workers.all.back().node];
-    ++host.workers;
-    const std::vector<int> cpus = CpusOfList(TextIn(entry, "cpus"));
-    host.known &= !cpus.empty();
-    host.cpus.insert(cpus.begin(), cpus.end());
   }
   std::ranges::stable_sort(workers.all, std::greater<>(), &Worker::seconds);
   return workers;
@@ -78,19 +79,18 @@ ordered_json StragglerOf(const ordered_json& entries) {
       all, [&](const Worker& worker) { return worker.seconds >= kClearlySlower * median; });
   const auto none = [](const std::string& why) { return ordered_json{{"none", why}}; };
   if (slow == 0 || median <= 0) {
-    return none("No worker stands out: none computes 25 % longer a step than the median of all.");
+    return none("No worker stands out: no worker's step takes 25 % longer than the median.");
   }
   if (4 * slow > std::ssize(all)) {
     return none(fmt::format(
-        "No worker is called a straggler: {} of {} compute 25 % longer a step than the median, and "
-        "a straggler is one of at most a quarter.",
-        slow, all.size()));
+        "No worker is called a straggler: the steps of {} of {} workers take 25 % longer than the "
+        "median, and stragglers are at most a quarter{}.",
+        slow, all.size(), all.size() < 4 ? ", so of four workers or more" : ""));
   }
   const Host& host = workers.hosts.at(all[0].node);
   if (host.crowded()) {
-    return none(
-        fmt::format("No worker is called a straggler: on {} {} workers take turns on {} core{}.",
-                    all[0].node, host.workers, host.cpus.size(), host.cpus.size() == 1 ? "" : "s"));
+    return none(fmt::format("No worker is called a straggler: on {} {} ranks take turns on {}.",
+                            all[0].node, host.ranks, Counted(std::ssize(host.cpus), "core")));
   }
   return {{"rank", all[0].rank},
           {"compute_seconds", all[0].seconds},

@@ -4,8 +4,8 @@
 //   - its step computes at least 25 % longer than the median of all workers (kClearlySlower), and longest of all;
 //   - at most a quarter of the workers are that slow: more of them are machines of another kind, not one that is ill.
 //     So there is none among fewer than four workers;
-//   - its host has as many cores as workers, where ranks.jsonl says which CPUs they may use.  Where workers take turns on
-//     a core, the times of their steps say nothing of the machine.
+//   - its host has as many cores as ranks, where ranks.jsonl says which CPUs they may use.  Where ranks take turns on a
+//     core, the times of their steps say nothing of the machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

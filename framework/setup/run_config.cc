@@ -294,7 +294,7 @@ void ReadMachine(Reader root, RunConfig& run) {
                 "GPU"));
   run.threads = root.Int("threads", 0)
                     .Min(0)
-                    .Max(4096)
+                    .Max(kThreadsMost)
                     .Help(
                         "threads per rank; 0: OMP_NUM_THREADS, else the cores of the node divided "
                         "by its ranks");

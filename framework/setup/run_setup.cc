@@ -150,7 +150,7 @@ void DecideTargets(const Graph& graph, Dataset& dataset) {
   if (std::ranges::any_of(graph.layers(), keeps)) dataset.KeepTargets();
 }
 
-int AgreeOnThreads(Transport& transport, int workers) {
+std::vector<RankCpus> GatherCpus(Transport& transport) {
   const std::string mine = ToBytes(transport.node_ranks().front(), UsableCpus());
   std::vector<RankCpus> ranks;
   for (const std::string& bytes : Gather(transport, mine)) {
@@ -158,20 +158,12 @@ int AgreeOnThreads(Transport& transport, int workers) {
     const Rank node = reader.Value<Rank>();
     ranks.push_back({node, reader.Values<int>()});
   }
-  const bool root = transport.rank() == 0;
-  return std::stoi(Broadcast(transport, root ? std::to_string(ThreadsByRule(ranks, workers)) : ""));
+  return ranks;
 }
 
-void TellCrowding(int ranks, int threads, int cores) {
-  constexpr int kRanksOfACore = 4;  // a few take turns without harm
-  if (cores == 0) return;
-  if (ranks > kRanksOfACore * cores) {
-    log::Warning("{} on the {} of this machine take turns: each step waits for all of them",
-                 Counted(ranks, "rank"), Counted(cores, "core"));
-  } else if (threads > cores) {
-    log::Warning("{} a rank, and this machine has {}: they only wait for each other",
-                 Counted(threads, "thread"), Counted(cores, "core"));
-  }
+int AgreeOnThreads(Transport& transport, const std::vector<RankCpus>& cpus, int workers) {
+  const bool root = transport.rank() == 0;
+  return std::stoi(Broadcast(transport, root ? std::to_string(ThreadsByRule(cpus, workers)) : ""));
 }
 
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,

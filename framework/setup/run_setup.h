@@ -11,6 +11,7 @@
 #include "framework/core/execution_plan.h"
 #include "framework/data/dataset.h"
 #include "framework/data/sampler.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/nn/graph.h"
 #include "framework/nn/net.h"
 #include "framework/setup/run_config.h"
@@ -38,13 +39,12 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config);
 // of targets less their mean, over their deviation, as the samples are.  Call it before anything is read.
 void DecideTargets(const Graph& graph, Dataset& dataset);
 
-// Returns the threads by rule (ThreadsByRule) for these ranks, the first `workers` of which compute.  Collective: every
-// rank gets the same number.
-int AgreeOnThreads(Transport& transport, int workers);
+// Returns the CPUs of every rank on rank 0, nothing on the others.  It is a collective call.
+std::vector<RankCpus> GatherCpus(Transport& transport);
 
-// Warns if these ranks of one machine, with so many threads each, wait for each other's cores.  Called by one rank of a
-// run; `cores` are those of its machine.
-void TellCrowding(int ranks, int threads, int cores);
+// Returns the threads by rule (ThreadsByRule) for rank 0's `cpus`, on every rank.  It is a collective call; the first
+// `workers` ranks compute.
+int AgreeOnThreads(Transport& transport, const std::vector<RankCpus>& cpus, int workers);
 
 // Returns the plan by rule, or that of `plan: FILE`.  `threads_by_rule` is used if neither gives the number of threads.
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,

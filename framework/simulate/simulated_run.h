@@ -76,7 +76,8 @@ class SimulatedRun {
   // Returns the layer gradients with their ready times and the time of an all-reduce: as the profile measured it for
   // this config, else as simulated for the cluster.
   LayerGradients PlannedLayerGradients() const;
-  const Graph& graph() const { return *graph_; }  // requires a config with a model
+  const Graph& graph() const { return *graph_; }       // requires a config with a model
+  const Dataset* data() const { return data_.get(); }  // null unless gradients are computed
 
  private:
   void DescribeModel(const std::optional<ModelProfile>& profile, const BoundarySchedule& rule);

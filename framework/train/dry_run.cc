@@ -100,7 +100,8 @@ RunInfo InfoOf(const RunConfig& config, const RunInputs& inputs) {
 
 }  // namespace
 
-DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int threads) {
+DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request,
+                  const std::vector<RankCpus>& cpus) {
   for (const std::string& warning : config.warnings) log::Warning("{}", warning);
   for (const std::string& note : config.notes) log::Info("{}", note);
   const BusyProgress loading("loading data");
@@ -110,7 +111,9 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
   DryRun run{.config = ResolveAutoStrategy(config, request, *alone)};
   LoadInputs(run.config, /*computes=*/true, run.inputs);
   TellModel(*run.inputs.graph);
-  DecideInputs(run.config, request, RunFolder(config.output), threads, run.inputs);
+  const auto workers = static_cast<int>(config.workers);
+  DecideInputs(run.config, request, RunFolder(config.output), ThreadsByRule(cpus, workers),
+               run.inputs);
   const BoundarySchedule rule = BoundaryScheduleOf(
       run.config, run.inputs.dataset->size(Split::kTrain), run.inputs.start.step_offset);
   PlanByProfile(*alone, run);
@@ -119,9 +122,8 @@ DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int thre
       resumes && run.inputs.start.in_own_folder &&
       TellFinished(RunFolder(run.config.output), run.config, run.inputs.graph->metric_names(),
                    run.inputs.start.position, run.inputs.start.so_far, rule);
-  const auto ranks_here = std::ranges::count(run.config.rank_hosts, 0);
-  TellCrowding(static_cast<int>(ranks_here), run.inputs.plan.threads,
-               static_cast<int>(UsableCpus().size()));
+  const std::string crowding = CrowdingOf(cpus, workers, run.inputs.plan.threads);
+  if (!crowding.empty()) log::Warning("{}", crowding);
   TellDevice(run.config);
   TellData(run.config, *run.inputs.dataset);
   return run;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "framework/core/execution_plan.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/exchange/boundary_schedule.h"
 #include "framework/results/summary.h"
 #include "framework/setup/run_config.h"
@@ -52,8 +53,8 @@ struct DryRun {
   RunInfo info;
 };
 
-// `config` has been placed on its hosts (PlaceOnHosts).  `threads` is the number of a rank's threads if neither the
-// config nor a plan gives it.
-DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request, int threads);
+// `config` has been placed on its hosts (PlaceOnHosts).  `cpus` are those of its ranks.
+DryRun MakeDryRun(const RunConfig& config, const TrainRequest& request,
+                  const std::vector<RankCpus>& cpus);
 
 }  // namespace dtrain

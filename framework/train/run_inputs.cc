@@ -79,17 +79,16 @@ RunInputs AgreeOnInputs(Transport& transport, const RunConfig& config, const Tra
   const bool root = transport.rank() == 0;
   const Placement placement = PlacementOf(config);
   const int workers = placement.workers;
-  const int threads = AgreeOnThreads(transport, workers);
+  const std::vector<RankCpus> cpus = GatherCpus(transport);
+  const int threads = AgreeOnThreads(transport, cpus, workers);
   TryTogether(transport, [&] {
     // This comes first: a refused run must not write into another run's folder, not even an error file.
     if (root) outputs.CreateFolder(GoesOnIn(config.output, request.resume));
     LoadInputs(config, placement.IsWorker(transport.rank()), inputs);
     if (root) TellModel(*inputs.graph);
     if (root) DecideInputs(config, request, outputs.folder(), threads, inputs);
-    if (root) {
-      const auto ranks_here = static_cast<int>(transport.node_ranks().size());
-      TellCrowding(ranks_here, inputs.plan.threads, static_cast<int>(UsableCpus().size()));
-    }
+    const std::string crowding = CrowdingOf(cpus, workers, inputs.plan.threads);
+    if (!crowding.empty()) log::Warning("{}", crowding);
   });
   inputs.plan =
       PlanFromJson(Broadcast(transport, root ? ToJson(inputs.plan) : ""), "rank 0's plan");

@@ -271,11 +271,13 @@ void RunOutputs::EndsEarly() {
 
 void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {
   if (!root_) return;
-  log::Error("{}", what);
   const bool kept = !CheckpointFolder(folder_.checkpoints(), 1).List().empty();
-  log::Error("{}; a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help",
-             kept ? "the last good checkpoint is kept" : "there is no checkpoint from before");
-  Failed(0, position, DivergedError(what));
+  const DivergedError error(
+      what, fmt::format(
+                "{}; a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help",
+                kept ? "the last good checkpoint is kept" : "there is no checkpoint from before"));
+  TellError(error);
+  Failed(0, position, error);
 }
 
 void RunOutputs::SaveRecord(const RunRecord& record) {

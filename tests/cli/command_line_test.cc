@@ -70,6 +70,9 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
       {{"train", "mine.yaml"}, "write --config mine.yaml"},
       {{"train", "--config", "quickstart", "epochs=3"}, "write --set epochs=3"},
       {{"check", "quickstart"}, "write --config quickstart"},
+      {{"check", "--config", "quickstart", "b.yaml"}, "dtrain check --help shows all"},
+      {{"eval", "runs/mine"}, "write --weights runs/mine"},
+      {{"eval", "--weights", "runs/mine", "mine.yaml"}, "write --config mine.yaml"},
       {{"slurm", "--config", "quickstart", "--gpus-per-node", "2"}, "write --gres gpu:2"},
       {{"test"}, "did you mean 'dtrain eval'?"},
       {{"doctor", "now"}, "dtrain doctor --help shows all"}};
@@ -79,6 +82,9 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
     EXPECT_THAT(outcome.err, HasSubstr(hint));
   }
   EXPECT_THAT(RunCommand({"doctor", "--lr", "0.1"}).err, Not(HasSubstr("--set")));
+  EXPECT_THAT(RunCommand({"predict", "--weights", "w", "--batch-size", "2"}).err,
+              Not(HasSubstr("--set")))
+      << "it needs --config";
 }
 
 // stdout has only results, so a script that reads it never takes an error for one.

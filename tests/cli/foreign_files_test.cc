@@ -119,7 +119,7 @@ TEST_F(ForeignFiles, PredictTakesSettingsOnlyWithAConfig) {
   const CommandOutcome outcome =
       RunCommand({"predict", "--weights", Path("run"), Path("t.csv"), "--set", "seed=3"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("give --config"));
+  EXPECT_THAT(outcome.err, HasSubstr("--set requires --config"));
 }
 
 // No process writes into the pipe: a command that opened it would wait for ever.

@@ -225,6 +225,26 @@ TEST_F(CatalogCopy, AWrongFileLeavesNothingBehind) {
   EXPECT_EQ(Files(), "");
 }
 
+TEST_F(CatalogCopy, ARightFileComesBeforeAWrongOne) {
+  source_.Write("catalog_set/a.gz", "content b");
+  source_.Write("a.gz", "content a");
+  EXPECT_EQ(Fetched(source_.path().string()), "a.gz");
+}
+
+TEST_F(CatalogCopy, AWrongPackedFileBesideTheUnpackedOneIsRefused) {
+  catalog_files[0].content_sha256 = Sha256::Of("unpacked");
+  source_.Write("a", "unpacked");
+  root_.Write("catalog_set/a.gz", "wrong");
+  EXPECT_THAT(RefusalOf(source_.path().string()),
+              AllOf(HasSubstr("catalog_set/a.gz: 5 bytes, expected 9"), HasSubstr("remove it")));
+}
+
+TEST_F(CatalogCopy, AFileThatWasPackedAgainIsTakenByItsContent) {
+  catalog_files[0].content_sha256 = Sha256::Of("unpacked");
+  source_.WriteGzip("a.gz", "unpacked");
+  EXPECT_EQ(Fetched(source_.path().string()), "a.gz");
+}
+
 TEST_F(CatalogCopy, WhatIsNoFolderIsNamed) {
   EXPECT_THAT(
       RefusalOf("no/such"),

@@ -1,5 +1,6 @@
 #include "framework/device/cpu/threads.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -10,6 +11,8 @@
 
 namespace dtrain {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Returns CPUs first..first + count - 1.
 std::vector<int> Cpus(int first, int count) {
@@ -50,6 +53,21 @@ TEST(ThreadsByRule, TheEnvironmentComesFirst) {
   for (const char* no_number : {"", "0", "-1", "many", "3x", "99999"}) {
     EXPECT_EQ(with(no_number), 24) << no_number;
   }
+}
+
+TEST(CrowdingOf, CountsWhatTheRanksOfANodeMayUseTogether) {
+  std::vector<RankCpus> bound;  // by srun, one CPU each
+  for (int rank = 0; rank < 16; ++rank) bound.push_back({0, Cpus(rank, 1)});
+  EXPECT_EQ(CrowdingOf(bound, 16, 1), "");
+  EXPECT_THAT(CrowdingOf(bound, 16, 2), HasSubstr("32 threads of 16 workers share 16 cores"));
+  EXPECT_EQ(CrowdingOf(bound, 8, 2), "") << "eight ranks are servers";
+  const std::vector<RankCpus> many(40, {0, Cpus(0, 2)});
+  EXPECT_THAT(CrowdingOf(many, 40, 1), HasSubstr("40 ranks share 2 cores"));
+  EXPECT_EQ(CrowdingOf(std::vector<RankCpus>(8, {0, Cpus(0, 2)}), 8, 1), "");
+  EXPECT_THAT(CrowdingOf({{0, Cpus(0, 2)}}, 1, 1000),
+              HasSubstr("1000 threads of 1 worker share 2 cores"));
+  EXPECT_EQ(CrowdingOf({}, 0, 1), "");
+  EXPECT_EQ(CrowdingOf({{0, {}}}, 1, 8), "") << "CPUs that cannot be read";
 }
 
 TEST(CpuQuota, IsTheLeastOfTheGroupsAround) {

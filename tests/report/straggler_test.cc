@@ -44,26 +44,32 @@ TEST(Straggler, IsOneOfFourThatIsClearlySlower) {
   EXPECT_DOUBLE_EQ(straggler["factor"].get<double>(), 4);
   EXPECT_DOUBLE_EQ(straggler["median_seconds"].get<double>(), 1);
   EXPECT_EQ(StragglerOf(WorkersOf({1, 2, 3, 1, 1, 1, 1, 1}))["rank"], 2) << "the slowest of two";
-  EXPECT_THAT(WhyNone(WorkersOf({1, 1.2, 1, 1})), HasSubstr("none computes 25 % longer"));
+  EXPECT_THAT(WhyNone(WorkersOf({1, 1.2, 1, 1})), HasSubstr("no worker's step takes 25 % longer"));
 }
 
 TEST(Straggler, IsNoneWhereMoreThanAQuarterIsSlow) {
-  EXPECT_THAT(WhyNone(WorkersOf({1, 1, 2.1, 2, 2, 1, 1, 1})), HasSubstr("3 of 8 compute 25 %"));
-  EXPECT_THAT(WhyNone(WorkersOf({1, 4, 1})), HasSubstr("1 of 3 compute"));
+  EXPECT_THAT(WhyNone(WorkersOf({1, 1, 2.1, 2, 2, 1, 1, 1})),
+              HasSubstr("3 of 8 workers take 25 %"));
+  EXPECT_THAT(WhyNone(WorkersOf({1, 4, 1})),
+              HasSubstr("1 of 3 workers take 25 % longer than the median, and stragglers are at "
+                        "most a quarter, so of four"));
   // The median of two equal halves lies between them.
   EXPECT_THAT(WhyNone(WorkersOf({1, 2, 2, 1})),
-              HasSubstr("No worker is called a straggler: 2 of 4"));
+              HasSubstr("No worker is called a straggler: the steps of 2 of 4 workers"));
   EXPECT_EQ(WhyNone(WorkersOf({1})), "null");
   EXPECT_EQ(WhyNone(nullptr), "null");
 }
 
 TEST(Straggler, IsNoneWhereWorkersTakeTurnsOnCores) {
   EXPECT_THAT(WhyNone(WorkersOf({1, 1, 4, 1}, "0-1")),
-              HasSubstr("on cn1 4 workers take turns on 2 cores"));
+              HasSubstr("on cn1 4 ranks take turns on 2 cores"));
   EXPECT_EQ(StragglerOf(WorkersOf({1, 1, 4, 1}, "0-3"))["rank"], 2);
   ordered_json bound = WorkersOf({1, 1, 4, 1});
   for (size_t rank = 0; rank < bound.size(); ++rank) bound[rank]["cpus"] = std::to_string(rank);
   EXPECT_EQ(StragglerOf(bound)["rank"], 2) << "each has a core of its own";
+  ordered_json served = bound;  // two servers that share the worker's cores
+  for (int rank : {4, 5}) served.push_back({{"rank", rank}, {"node", "cn1"}, {"cpus", "2"}});
+  EXPECT_THAT(WhyNone(served), HasSubstr("on cn1 6 ranks take turns on 4 cores"));
   bound[3].erase("cpus");
   bound[0]["cpus"] = bound[1]["cpus"] = "2";
   EXPECT_EQ(StragglerOf(bound)["rank"], 2) << "the cores of one are not known";
@@ -104,7 +110,7 @@ TEST_F(StragglerReport, IsThatOfTheRanksElseOfTheSummary) {
     }
   }
   EXPECT_THAT(ReportOf(folder_ / "real")["straggler"]["none"].get<std::string>(),
-              HasSubstr("on cn1 4 workers take turns on 1 core."));
+              HasSubstr("on cn1 4 ranks take turns on 1 core."));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ TEST(AgreeOnThreads, RanksOfOneNodeShareItsCpus) {
   const int cpus = static_cast<int>(UsableCpus().size());
   for (const int ranks : {1, 2, 3}) {
     LocalWorld::Run(ranks, [&](Transport& transport) {
-      EXPECT_EQ(AgreeOnThreads(transport, ranks), std::max(1, cpus / ranks)) << ranks << " ranks";
+      EXPECT_EQ(AgreeOnThreads(transport, GatherCpus(transport), ranks), std::max(1, cpus / ranks))
+          << ranks << " ranks";
     });
   }
 }

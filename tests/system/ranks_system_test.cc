@@ -84,10 +84,19 @@ TEST_F(Ranks, ARunThatStoodStillGoesOn) {
 TEST_F(Ranks, VariablesOfAnotherJobChangeNothing) {
   const std::string slurm =
       "env SLURM_JOB_ID=123 SLURM_JOBID=123 SLURM_NODELIST=node01 SLURM_NNODES=1 "
-      "SLURM_TASKS_PER_NODE=1 PMI_RANK=3 PMIX_NAMESPACE=123 OMPI_COMM_WORLD_RANK_OF_OTHERS=7 "
+      "SLURM_TASKS_PER_NODE=1 PMI_RANK=3 PMIX_NAMESPACE=123 OMPI_COMM_WORLD_SIZE=1 "
+      "OMPI_COMM_WORLD_RANK=0 "
       "OMPI_MCA_ess_base_jobid=42 OMPI_MCA_orte_hnp_uri=1.0";
   const Outcome outcome =
       Run(std::string(kSmall) + "--workers 2 --set max_steps=2 --output $OUT/left", slurm);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+// A shell that a launcher began as its only rank is no rank of the run.
+TEST_F(Ranks, AShellOfALauncherStartsRanksOfItsOwn) {
+  const Outcome outcome =
+      Run(std::string(kSmall) + "--workers 2 --set max_steps=2 --output $OUT/shell",
+          "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 

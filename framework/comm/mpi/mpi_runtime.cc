@@ -49,6 +49,13 @@ bool InsideMpiLaunch() {
   return std::getenv("SLURM_STEP_ID") != nullptr && std::getenv("PMIX_RANK") != nullptr;
 }
 
+int RanksOfLaunch() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    if (const char* const ranks = std::getenv(name)) return std::atoi(ranks);
+  }
+  return 0;
+}
+
 MpiRuntime::MpiRuntime(int& argc, char**& argv) : exceptions_at_start_(std::uncaught_exceptions()) {
   int provided = MPI_THREAD_SINGLE;
   {

@@ -17,6 +17,8 @@ namespace dtrain {
 // True if a launcher (mpirun, or srun --mpi=pmix) started this process as one rank of several.
 // Reads only the environment; MPI need not be initialised.
 bool InsideMpiLaunch();
+// Returns the number of ranks of that launch, by the environment as well; 0 where it is not known.
+int RanksOfLaunch();
 
 struct MpiTransportOptions {
   // Messages of more bytes are sent as one element of a derived type, since MPI counts with an int.

@@ -1,6 +1,7 @@
 #include "framework/data/files/catalog.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -150,18 +151,45 @@ fs::path LocalFolder(const std::string& from) {
                       "the address of a server begins with http:// or https://");
 }
 
-// Returns the file as it lies in one of the places, packed or not, with its path as the only address; without one if no
-// place has it.
-RemoteFile FileIn(const std::vector<fs::path>& places, RemoteFile file) {
-  file.urls.clear();
-  for (const fs::path& place : places) {
-    const std::string name = NameIn(place, file);
-    if (name.empty() || (name != file.name && file.content_sha256.empty())) continue;
-    if (name != file.name) file = {name, {}, file.content_sha256, 0, file.content_sha256};
-    file.urls = {(place / name).string()};
-    break;
+// Returns the file as it lies in this folder, with its path as the only address; nothing if it is not there, or could
+// not be checked.
+std::optional<RemoteFile> FileIn(const fs::path& place, const RemoteFile& file) {
+  const std::string name = NameIn(place, file);
+  if (name.empty()) return std::nullopt;
+  const fs::path path = place / name;
+  RemoteFile found = file;
+  found.urls = {path.string()};
+  if (name != file.name) {
+    if (file.content_sha256.empty()) return std::nullopt;
+    return RemoteFile{name, found.urls, file.content_sha256, 0, file.content_sha256};
   }
-  return file;
+  const bool repacked = !CheckFile(file, path).empty() && StatusOf(file, place).problem.empty();
+  if (repacked) {
+    found.sha256 = Sha256::Of(ReadFile(path));
+    found.bytes = 0;
+  }
+  return found;
+}
+
+// Returns the file in the first place where it is as published, else in the first that has it at all.
+std::optional<RemoteFile> FileIn(const std::vector<fs::path>& places, const RemoteFile& file) {
+  std::optional<RemoteFile> wrong;
+  for (const fs::path& place : places) {
+    const std::optional<RemoteFile> found = FileIn(place, file);
+    if (found && StatusOf(file, place).problem.empty()) return found;
+    if (!wrong) wrong = found;
+  }
+  return wrong;
+}
+
+// A wrong packed file would be read in place of the unpacked one beside it.
+void RefuseWrongBeside(const RemoteFile& unpacked, const RemoteFile& published,
+                       const fs::path& folder) {
+  if (unpacked.name == published.name) return;
+  const std::string wrong = CheckFile(published, folder / published.name);
+  if (wrong.empty() || wrong == "missing") return;
+  throw DataError(fmt::format("{}: {}", (folder / published.name).string(), wrong),
+                  fmt::format("remove it: it would be read in place of {}", unpacked.name));
 }
 
 // Returns the files to copy from a local folder into `folder`.
@@ -170,9 +198,10 @@ std::vector<RemoteFile> FilesToCopy(const fs::path& from, const std::string& nam
   std::vector<RemoteFile> files;
   std::vector<std::string> missing;
   for (const RemoteFile& published : Make(name)->files()) {
-    const RemoteFile file = FileIn({from / name, from}, published);
-    if (!file.urls.empty()) {
-      files.push_back(file);
+    const std::optional<RemoteFile> file = FileIn({from / name, from}, published);
+    if (file) {
+      RefuseWrongBeside(*file, published, folder);
+      files.push_back(*file);
     } else if (!published.urls.empty() && !StatusOf(published, folder).problem.empty()) {
       missing.push_back(published.name);
     }

@@ -13,6 +13,8 @@
 #include <set>
 #include <string>
 
+#include "framework/core/text.h"
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -22,9 +24,20 @@ namespace {
 
 // Describes the ranks of one node, and the CPUs that they may use together.
 struct NodeCpus {
-  int ranks = 0;
+  int ranks = 0, workers = 0;
   std::set<int> cpus;
 };
+
+std::map<int, NodeCpus> NodesOf(const std::vector<RankCpus>& ranks, int workers) {
+  std::map<int, NodeCpus> nodes;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    NodeCpus& node = nodes[ranks[rank].node];
+    ++node.ranks;
+    if (static_cast<int>(rank) < workers) ++node.workers;
+    node.cpus.insert(ranks[rank].cpus.begin(), ranks[rank].cpus.end());
+  }
+  return nodes;
+}
 
 }  // namespace
 
@@ -71,12 +84,7 @@ std::optional<int> ThreadsOfEnvironment() {
 
 int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers) {
   if (const auto given = ThreadsOfEnvironment()) return *given;
-  std::map<int, NodeCpus> nodes;
-  for (const RankCpus& rank : ranks) {
-    NodeCpus& node = nodes[rank.node];
-    ++node.ranks;
-    node.cpus.insert(rank.cpus.begin(), rank.cpus.end());
-  }
+  const std::map<int, NodeCpus> nodes = NodesOf(ranks, workers);
   int threads = std::numeric_limits<int>::max();
   for (int worker = 0; worker < workers; ++worker) {
     const NodeCpus& node = nodes.at(ranks[worker].node);
@@ -84,6 +92,23 @@ int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers) {
     threads = std::min({threads, share, static_cast<int>(ranks[worker].cpus.size())});
   }
   return std::max(1, threads);
+}
+
+std::string CrowdingOf(const std::vector<RankCpus>& ranks, int workers, int threads) {
+  constexpr int kRanksOfACpu = 4;  // a few take turns without harm
+  for (const auto& [number, node] : NodesOf(ranks, workers)) {
+    const auto cpus = static_cast<int>(node.cpus.size());
+    if (cpus == 0) continue;  // unknown
+    const std::string share = " share " + Counted(cpus, "core");
+    if (node.ranks > kRanksOfACpu * cpus) {
+      return Counted(node.ranks, "rank") + share + ": each step waits until all had their turns";
+    }
+    if (threads > 1 && node.workers * threads > cpus) {
+      return Counted(node.workers * threads, "thread") + " of " + Counted(node.workers, "worker") +
+             share + ": fewer `threads` are faster";
+    }
+  }
+  return "";
 }
 
 void LimitSpinning(char** argv) {

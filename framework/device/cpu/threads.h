@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace dtrain {
@@ -17,7 +18,7 @@ std::vector<int> UsableCpus();
 int CpuQuota(const std::filesystem::path& groups = "/proc/self/cgroup",
              const std::filesystem::path& root = "/sys/fs/cgroup");
 
-inline constexpr int kThreadsMost = 1024;
+inline constexpr int kThreadsMost = 4096;  // of a rank
 
 // Returns OMP_NUM_THREADS; nothing if it is not set or no number from 1 to kThreadsMost.
 std::optional<int> ThreadsOfEnvironment();
@@ -34,6 +35,10 @@ struct RankCpus {
 // the number of its own.  All teams of a run have one size: the smallest budget of the first `workers` ranks (the others
 // compute nothing), at least 1.
 int ThreadsByRule(const std::vector<RankCpus>& ranks, int workers);
+
+// Returns why the ranks of some node would wait for each other's CPUs if the first `workers` ranks have `threads` each,
+// and what would help; "" if they would not.
+std::string CrowdingOf(const std::vector<RankCpus>& ranks, int workers, int threads);
 
 // Sizes the OpenMP team of the calling thread (oneDNN's and our own loops share it) and flushes
 // denormals on it and on every thread it starts later.  Call it at the start of every computing thread.
