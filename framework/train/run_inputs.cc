@@ -7,6 +7,7 @@
 
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/comm/gather.h"
+#include "framework/core/log.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/evaluate/evaluator.h"
 #include "framework/launch/world.h"
