@@ -70,20 +70,27 @@ class ImageFolder : public DatasetSource {
  private:
   DataNotes NotesOf(const std::vector<std::string>& broken) const {
     DataNotes notes{.files = train_->folder.string()};
-    int64_t passed_over = 0, links = 0;
+    int64_t passed_over = 0;
+    std::vector<fs::path> folders;
     for (const std::optional<ImageList>* list : {&train_, &test_}) {
       if (!*list) continue;
       passed_over += (*list)->passed_over;
-      links += (*list)->links_left_out;
+      for (const fs::path& path : (*list)->left_out) {
+        folders.push_back(list == &train_ ? path : (*list)->folder / path);
+      }
     }
     if (passed_over > 0) {
       notes.left_out.push_back(
           fmt::format("{} whose names are not .jpg, .jpeg or .png", Counted(passed_over, "file")));
     }
-    if (links > 0) {
-      notes.left_out.push_back(fmt::format(
-          "{} to folders{}", Counted(links, "symbolic link"),
-          follow_links_ ? " that contain them" : " (data.follow_links: true takes what is there)"));
+    if (!folders.empty() && !follow_links_) {
+      notes.left_out.push_back(
+          fmt::format("{} to folders (data.follow_links: true takes what is there): {}",
+                      Counted(std::ssize(folders), "symbolic link"), SomeOf(folders)));
+    } else if (!folders.empty()) {
+      notes.warnings.push_back(fmt::format(
+          "{} left out, since links lead to folders that are read already, or that contain {}: {}",
+          Counted(std::ssize(folders), "folder"), train_->folder.string(), SomeOf(folders)));
     }
     if (!broken.empty()) {
       notes.left_out.push_back(fmt::format("{} that cannot be decoded: {}",

@@ -89,6 +89,9 @@ class Dataset {
   virtual int64_t classes() const = 0;
   // A validation split is evaluated during training, so that the test split is used only at the end.
   virtual bool has_validation() const { return false; }
+  // True if training samples were set aside as another split, class by class (HoldOut).  Versions that drew from all
+  // classes at once set others aside.
+  virtual bool held_out_by_class() const { return false; }
 
   // Returns how the set's files were understood; null for a published set.
   virtual const DataNotes* notes() const { return nullptr; }
@@ -150,6 +153,7 @@ class WrappedDataset : public Dataset {
   std::vector<FieldSpec> fields() const override { return whole_->fields(); }
   int64_t classes() const override { return whole_->classes(); }
   bool has_validation() const override { return whole_->has_validation(); }
+  bool held_out_by_class() const override { return whole_->held_out_by_class(); }
   const DataNotes* notes() const override { return whole_->notes(); }
   std::span<const uint16_t> ClassOf(Split split) const override { return whole_->ClassOf(split); }
   int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }

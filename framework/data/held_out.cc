@@ -16,7 +16,9 @@
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
+#include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/core/text.h"
 #include "framework/data/dataset.h"
 
 namespace dtrain {
@@ -81,6 +83,12 @@ class HeldOut : public WrappedDataset {
     const int64_t samples = this->whole().size(Split::kTrain);
     DT_CHECK(samples < int64_t{1} << 32) << samples;
     const Sizes sizes = SizesOf(samples, shares);
+    if (sizes.train < 1) {  // broken images may have been left out
+      throw DataError(
+          fmt::format("{} of {} would be held out: none is left to train on",
+                      sizes.validation + sizes.test, Counted(samples, "training sample")),
+          "take more data");
+    }
     const std::vector<int64_t> drawn = Drawn(this->whole());
     const std::span<const uint16_t> classes = this->whole().ClassOf(Split::kTrain);
     const auto take = [&](Split split, int64_t begin, int64_t count) {
@@ -103,6 +111,7 @@ class HeldOut : public WrappedDataset {
   bool has_validation() const override {
     return shares_.validation > 0 || whole().has_validation();
   }
+  bool held_out_by_class() const override { return !classes_[0].empty(); }
   std::span<const uint16_t> ClassOf(Split split) const override {
     if (!IsPart(split)) return whole().ClassOf(split);
     return classes_[static_cast<size_t>(split)];

@@ -9,8 +9,10 @@
 #include <set>
 #include <vector>
 
+#include "framework/core/error.h"
 #include "framework/data/dataset.h"
 #include "framework/data/images/image_set.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -41,6 +43,18 @@ class Counting : public Dataset {
   std::string ManifestHash() const override { return "numbers"; }
 };
 
+// The same samples, each with a class.
+class CountingClasses : public Counting {
+ public:
+  std::span<const uint16_t> ClassOf(Split split) const override {
+    return std::span(classes_).first(static_cast<size_t>(size(split)));
+  }
+
+ private:
+  std::vector<uint16_t> classes_ = std::vector<uint16_t>(100);
+};
+
+template <class Set = Counting>
 class CountingSource : public DatasetSource {
  public:
   explicit CountingSource(double test_share) : test_share_(test_share) {}
@@ -49,7 +63,7 @@ class CountingSource : public DatasetSource {
   int64_t classes() const override { return 1; }
   double test_share() const override { return test_share_; }
   std::unique_ptr<Dataset> Load(const std::filesystem::path&, uint64_t) const override {
-    return std::make_unique<Counting>();
+    return std::make_unique<Set>();
   }
 
  private:
@@ -66,12 +80,12 @@ std::vector<int32_t> NumbersIn(const Dataset& set, Split split, uint64_t epoch) 
 }
 
 TEST(HeldOut, NothingIsTheSourceItself) {
-  const auto source = std::make_shared<CountingSource>(0);
+  const auto source = std::make_shared<CountingSource<>>(0);
   EXPECT_EQ(HoldOut(source, 0), source);
 }
 
 TEST(HeldOut, EverySampleIsInOneSplit) {
-  const auto source = HoldOut(std::make_shared<CountingSource>(0.2), 0.1);
+  const auto source = HoldOut(std::make_shared<CountingSource<>>(0.2), 0.1);
   const auto set = source->Load("", 1);
   EXPECT_TRUE(set->has_validation());
   std::set<int32_t> seen;
@@ -94,25 +108,25 @@ TEST(HeldOut, EverySampleIsInOneSplit) {
 }
 
 TEST(HeldOut, DoesNotDependOnTheSeed) {
-  const auto source = HoldOut(std::make_shared<CountingSource>(0), 0.1);
+  const auto source = HoldOut(std::make_shared<CountingSource<>>(0), 0.1);
   EXPECT_EQ(NumbersIn(*source->Load("", 1), Split::kValidation, kNoEpoch),
             NumbersIn(*source->Load("", 2), Split::kValidation, kNoEpoch));
 }
 
 TEST(HeldOut, OnlyTrainingSamplesAreAugmented) {
-  const auto set = HoldOut(std::make_shared<CountingSource>(0), 0.1)->Load("", 1);
+  const auto set = HoldOut(std::make_shared<CountingSource<>>(0), 0.1)->Load("", 1);
   for (const int32_t number : NumbersIn(*set, Split::kTrain, 4)) EXPECT_GE(number, 5000);
   for (const int32_t number : NumbersIn(*set, Split::kValidation, 4)) EXPECT_LT(number, 100);
 }
 
 TEST(HeldOut, ATestSplitOfItsOwnStays) {
-  const auto source = HoldOut(std::make_shared<CountingSource>(0), 0.1);
+  const auto source = HoldOut(std::make_shared<CountingSource<>>(0), 0.1);
   EXPECT_EQ(source->size(Split::kTest), 7);
   EXPECT_EQ(NumbersIn(*source->Load("", 1), Split::kTest, kNoEpoch)[6], -7);
 }
 
 TEST(HeldOut, AShareHasOneSampleAtLeast) {
-  const auto source = HoldOut(std::make_shared<CountingSource>(0), 0.001);
+  const auto source = HoldOut(std::make_shared<CountingSource<>>(0), 0.001);
   EXPECT_EQ(source->size(Split::kValidation), 1);
   EXPECT_EQ(source->size(Split::kTrain), 99);
   EXPECT_EQ(source->Load("", 1)->size(Split::kTrain), 99);
@@ -120,10 +134,24 @@ TEST(HeldOut, AShareHasOneSampleAtLeast) {
 
 TEST(HeldOut, OtherSharesAreOtherData) {
   const auto hash = [](double test, double validation) {
-    return HoldOut(std::make_shared<CountingSource>(test), validation)->Load("", 1)->ManifestHash();
+    return HoldOut(std::make_shared<CountingSource<>>(test), validation)
+        ->Load("", 1)
+        ->ManifestHash();
   };
   EXPECT_NE(hash(0.2, 0.1), hash(0.2, 0.2));
   EXPECT_NE(hash(0.2, 0.1), hash(0.1, 0.1));
+}
+
+// Versions that drew from all classes at once hashed as a set without classes still does: their runs must notice that
+// the split is another one.
+TEST(HeldOut, ByClassIsOtherDataThanByAllSamples) {
+  const auto set = HoldOut(std::make_shared<CountingSource<>>(0.2), 0.1)->Load("", 1);
+  const auto by_class =
+      HoldOut(std::make_shared<CountingSource<CountingClasses>>(0.2), 0.1)->Load("", 1);
+  EXPECT_FALSE(set->held_out_by_class());
+  EXPECT_TRUE(by_class->held_out_by_class());
+  EXPECT_EQ(set->ManifestHash(), DerivedHash("numbers", " held out 0.1 0.2"));
+  EXPECT_NE(by_class->ManifestHash(), set->ManifestHash());
 }
 
 // A set of 20 training images of one pixel and 3 test images.
@@ -200,6 +228,19 @@ TEST(HeldOut, EachClassGivesItsShare) {
   EXPECT_THAT(test, ElementsAre(10, 3, 1));
 }
 
+// Broken images are left out when the files are loaded.
+TEST(HeldOut, TooFewSamplesAreRefused) {
+  const auto load = [](int samples, double validation) {
+    const auto source = std::make_shared<ClassesSource>(std::vector<int>{samples});
+    return HoldOut(source, validation)->Load("", 1)->size(Split::kTrain);
+  };
+  EXPECT_EQ(load(3, 0.1), 1);
+  EXPECT_EQ(WhatOf<DataError>([&] { load(2, 0.1); }),
+            "2 of 2 training samples would be held out: none is left to train on");
+  EXPECT_EQ(WhatOf<DataError>([&] { load(1, 0); }),
+            "1 of 1 training sample would be held out: none is left to train on");
+}
+
 TEST(HeldOut, ARareClassStaysInTraining) {
   for (int rare = 1; rare <= 12; ++rare) {
     for (const int others : {20, 21, 37}) {
@@ -243,7 +284,7 @@ TEST(HeldOut, TheHashOfEachSplitIsOfItsOwnSamples) {
 
 TEST(HeldOut, ASetThatKnowsOneHashAloneKeepsItAlone) {
   const DataHashes hashes =
-      HoldOut(std::make_shared<CountingSource>(0.2), 0.1)->Load("", 1)->Hashes();
+      HoldOut(std::make_shared<CountingSource<>>(0.2), 0.1)->Load("", 1)->Hashes();
   EXPECT_FALSE(hashes.all.empty());
   EXPECT_EQ(hashes.splits, DataHashes{}.splits);
 }

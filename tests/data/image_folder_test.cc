@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "framework/core/error.h"
+#include "framework/data/images/image_keys.h"
 #include "framework/data/images/image_set.h"
+#include "framework/device/cpu/threads.h"
 #include "tests/data/image_files.h"
 #include "tests/data/table_files.h"
 #include "tests/data/temp_folder.h"
@@ -114,11 +116,59 @@ TEST_F(ImageFolder, LinksToFoldersAreFollowedUnlessTheyLeadBack) {
   fs::create_directory_symlink(folder_ / "train", folder_ / "train/b/all");
   const auto set = SourceOf("image_folder", Train() + ", size: [4, 4]")->Load("", 1);
   EXPECT_THAT(set->ClassOf(Split::kTrain), ElementsAre(0, 0, 1));
-  EXPECT_THAT(set->notes()->left_out, ElementsAre("2 symbolic links to folders that contain them"));
+  EXPECT_THAT(set->notes()->warnings,
+              ElementsAre(AllOf(HasSubstr("2 folders left out"), HasSubstr(": a/itself, b/all"))));
   const auto without =
       SourceOf("image_folder", Train() + ", size: [4, 4], follow_links: false")->Load("", 1);
   EXPECT_THAT(without->ClassOf(Split::kTrain), ElementsAre(0, 1));
-  EXPECT_THAT(without->notes()->left_out, ElementsAre(HasSubstr("3 symbolic links to folders")));
+  EXPECT_THAT(without->notes()->left_out,
+              ElementsAre(AllOf(HasSubstr("3 symbolic links to folders"),
+                                HasSubstr("a/itself, a/linked"))));
+}
+
+// The folder's own path is taken, wherever the link is; of two links the first by name.
+TEST_F(ImageFolder, AFolderThatIsReachedTwiceIsReadOnce) {
+  namespace fs = std::filesystem;
+  folder_.Write("train/a/1.png", Grey(10));
+  folder_.Write("train/b/1.png", Grey(20));
+  folder_.Write("train/b/more/2.png", Grey(30));
+  folder_.Write("other/3.png", Grey(40));
+  fs::create_directory_symlink(folder_ / "train/b/more", folder_ / "train/a/twice");
+  fs::create_directory_symlink(folder_ / "other", folder_ / "train/b/second");
+  fs::create_directory_symlink(folder_ / "other", folder_ / "train/a/first");
+  const auto set = SourceOf("image_folder", Train() + ", size: [4, 4]")->Load("", 1);
+  EXPECT_THAT(set->ClassOf(Split::kTrain), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(set->notes()->warnings, ElementsAre(HasSubstr(": a/twice, b/second")));
+  fs::create_directory_symlink(folder_ / "other", folder_ / "train/c");
+  EXPECT_THAT(MessageOf<ConfigError>([&] { SourceOf("image_folder", Train()); }),
+              AllOf(HasSubstr("1 of 3 classes has no image (.jpg, .jpeg, .png): c"),
+                    HasSubstr("not read, as links: a/twice, b/second, c")));
+}
+
+TEST_F(ImageFolder, ALinkToAFolderAboveIsNotFollowed) {
+  namespace fs = std::filesystem;
+  folder_.Write("data/train/a/1.png", Grey(10));
+  folder_.Write("data/other/2.png", Grey(20));
+  fs::create_directory_symlink(folder_.path(), folder_ / "data/train/a/up");
+  fs::create_directory_symlink(folder_ / "data", folder_ / "data/train/a/upper");
+  fs::create_directory_symlink(folder_ / "data/train", folder_ / "train");
+  for (const char* train : {"data/train", "train"}) {
+    const auto set = SourceOf("image_folder", "train: " + (folder_ / train).string())->Load("", 1);
+    EXPECT_THAT(set->ClassOf(Split::kTrain), ElementsAre(0));
+    EXPECT_THAT(set->notes()->warnings, ElementsAre(HasSubstr(": a/up, a/upper")));
+  }
+}
+
+TEST_F(ImageFolder, BothSplitsTogetherMaySkipSoManyBrokenImages) {
+  for (const char* split : {"train", "test"}) {
+    folder_.Write(std::string(split) + "/a/1.png", Grey(10));
+    folder_.Write(std::string(split) + "/a/2.png", "broken");
+  }
+  const std::string keys = Train() + Test() + ", size: [4, 4], skip_broken: ";
+  EXPECT_THAT(SourceOf("image_folder", keys + "2")->Load("", 1)->notes()->left_out,
+              ElementsAre("2 images that cannot be decoded: a/2.png, a/2.png"));
+  EXPECT_THAT(MessageOf<DataError>([&] { SourceOf("image_folder", keys + "1")->Load("", 1); }),
+              AllOf(HasSubstr("1 of 2 images"), HasSubstr("data.skip_broken: 2")));
 }
 
 // A line feed in a name would begin a line that looks like the program's own.
@@ -207,6 +257,11 @@ TEST_F(ImageFolder, AnyNumberOfThreadsReadsTheSame) {
                 ->Load("", 1)
                 ->ManifestHash(),
             one);
+}
+
+TEST(DecodingThreads, AreThoseThatAContainerMayUse) {
+  EXPECT_EQ(DecodingThreads(5), 5);
+  EXPECT_EQ(DecodingThreads(0), static_cast<int>(UsableCpus().size()));
 }
 
 TEST(ImageInfo, IsTheSameWhenItIsReadAgain) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -22,7 +23,7 @@ namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kNamedErrors = 100;
+constexpr size_t kNamedErrors = 100, kNamedFolders = 10;
 
 // Identifies a folder, whatever path leads to it.
 using FolderId = std::pair<dev_t, ino_t>;
@@ -35,7 +36,7 @@ FolderId IdOf(const fs::path& folder) {
   return {status.st_dev, status.st_ino};
 }
 
-// Lists the entries of a folder by name, without those that begin with a dot.
+// Lists the entries of a folder, without those that begin with a dot.
 std::vector<fs::directory_entry> EntriesOf(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -46,57 +47,118 @@ std::vector<fs::directory_entry> EntriesOf(const fs::path& folder) {
   return entries;
 }
 
-// True if the entry is a folder to be read; counts a link that is not followed.
-bool IsFolder(const fs::directory_entry& entry, bool follow_links, ImageList& list) {
+bool IsFolder(const fs::directory_entry& entry) {
   std::error_code ignored;
-  if (!entry.is_directory(ignored)) return false;
-  if (follow_links || !entry.is_symlink(ignored)) return true;
-  ++list.links_left_out;
-  return false;
+  return entry.is_directory(ignored);
 }
 
-// Adds the images below `folder`; `above` are the folders that lead to it.
-void AddImages(const fs::path& folder, bool follow_links, std::vector<FolderId>& above,
-               std::vector<fs::path>& files, ImageList& list) {
-  const FolderId id = IdOf(folder);
-  if (std::ranges::find(above, id) != above.end()) {  // a link to a folder that contains it
-    ++list.links_left_out;
-    return;
-  }
-  above.push_back(id);
-  for (const fs::directory_entry& entry : EntriesOf(folder)) {
+std::string TextOf(const fs::path& path) { return path.string(); }
+
+// Reads folders with all below them, each once, whatever paths lead to it.
+class FolderReader {
+ public:
+  using Files = std::vector<fs::path>;
+
+  FolderReader(const fs::path& root, bool follow_links, ImageList& list)
+      : follow_links_(follow_links), list_(list) {
+    // A link to a folder above would take images of all kinds.
     std::error_code ignored;
-    if (entry.is_directory(ignored)) {
-      if (IsFolder(entry, follow_links, list)) {
-        AddImages(entry.path(), follow_links, above, files, list);
+    for (const fs::path& path :
+         {fs::absolute(root).lexically_normal(), fs::canonical(root, ignored)}) {
+      for (fs::path above = path; above.has_relative_path(); above = above.parent_path()) {
+        if (fs::exists(above, ignored)) seen_.insert(IdOf(above));
       }
-    } else if (IsImageName(entry.path())) {
-      files.push_back(entry.path());
+      if (fs::exists(path.root_path(), ignored)) seen_.insert(IdOf(path.root_path()));
+    }
+    seen_.erase(IdOf(root));
+  }
+
+  // Counts the folder as one that was read.
+  void Skip(const fs::path& folder) { seen_.insert(IdOf(folder)); }
+
+  // Adds the images of a folder to `files`, but those behind links only when FollowLinks is called.
+  void Read(const fs::directory_entry& folder, Files& files) {
+    std::error_code ignored;
+    if (folder.is_symlink(ignored)) {
+      links_.push_back({folder.path(), &files});
     } else {
-      ++list.passed_over;
+      ReadFolder(folder.path(), files);
     }
   }
-  above.pop_back();
-}
-
-std::vector<std::string> FoldersIn(const fs::path& folder, bool follow_links, ImageList& list) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : EntriesOf(folder)) {
-    if (IsFolder(entry, follow_links, list)) names.push_back(entry.path().filename().string());
+  void ReadFolder(const fs::path& folder, Files& files) {
+    if (!seen_.insert(IdOf(folder)).second) return list_.left_out.push_back(folder);
+    std::vector<fs::directory_entry> entries = EntriesOf(folder);
+    std::ranges::sort(entries, {}, [](const auto& entry) { return TextOf(entry.path()); });
+    for (const fs::directory_entry& entry : entries) {
+      if (IsFolder(entry)) {
+        Read(entry, files);
+      } else if (IsImageName(entry.path())) {
+        files.push_back(entry.path());
+      } else {
+        ++list_.passed_over;
+      }
+    }
   }
-  std::ranges::sort(names);
-  return names;
+
+  void FollowLinks() {
+    while (!links_.empty()) {
+      std::vector<Link> links = std::exchange(links_, {});
+      std::ranges::sort(links, {}, [](const Link& link) { return TextOf(link.path); });
+      for (const Link& link : links) {
+        if (follow_links_) {
+          ReadFolder(link.path, *link.files);
+        } else {
+          list_.left_out.push_back(link.path);
+        }
+      }
+    }
+  }
+
+ private:
+  struct Link {
+    fs::path path;
+    Files* files;
+  };
+
+  const bool follow_links_;
+  ImageList& list_;
+  std::set<FolderId> seen_;
+  std::vector<Link> links_;  // that are still to be followed
+};
+
+// Returns the folders in `folder`, by name; links that are not followed are left out.
+std::vector<fs::directory_entry> ClassFolders(const fs::path& folder, bool follow_links,
+                                              ImageList& list) {
+  std::vector<fs::directory_entry> folders;
+  for (const fs::directory_entry& entry : EntriesOf(folder)) {
+    std::error_code ignored;
+    if (!IsFolder(entry)) continue;
+    if (follow_links || !entry.is_symlink(ignored)) {
+      folders.push_back(entry);
+    } else {
+      list.left_out.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(folders, {}, [](const auto& entry) { return TextOf(entry.path().filename()); });
+  return folders;
 }
 
 }  // namespace
 
+std::string SomeOf(const std::vector<fs::path>& paths) {
+  const size_t shown = std::min(paths.size(), kNamedFolders);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < shown; ++i) names.push_back(Printable(paths[i].string()));
+  if (shown < paths.size()) names.push_back(fmt::format("and {} more", paths.size() - shown));
+  return Join(names);
+}
+
 std::vector<fs::path> ImagesBelow(const fs::path& folder, bool follow_links, ImageList& list) {
   std::vector<fs::path> files;
-  // A link to the list's folder would take the images of all classes.
-  std::vector<FolderId> above;
-  if (!list.folder.empty()) above.push_back(IdOf(list.folder));
-  AddImages(folder, follow_links, above, files, list);
-  std::ranges::sort(files, {}, [](const fs::path& path) { return path.string(); });
+  FolderReader reader(folder, follow_links, list);
+  reader.ReadFolder(folder, files);
+  reader.FollowLinks();
+  std::ranges::sort(files, {}, TextOf);
   return files;
 }
 
@@ -110,28 +172,37 @@ ImageList ListImages(const fs::path& folder, bool follow_links) {
   }
   ImageList list;
   list.folder = folder;
-  list.classes = FoldersIn(folder, follow_links, list);
-  if (list.classes.empty()) {
+  const std::vector<fs::directory_entry> folders = ClassFolders(folder, follow_links, list);
+  if (folders.empty()) {
     throw DataError(fmt::format("{} has no folder in it", folder.string()),
                     "it needs a folder of images for each class");
   }
-  if (std::ssize(list.classes) > kClassesMost) {
+  if (std::ssize(folders) > kClassesMost) {
     throw DataError(fmt::format("{} has {} folders; dtrain takes {} classes", folder.string(),
-                                list.classes.size(), kClassesMost));
+                                folders.size(), kClassesMost));
   }
+  std::vector<FolderReader::Files> files(folders.size());
+  FolderReader reader(folder, follow_links, list);
+  reader.Skip(folder);
+  for (size_t c = 0; c < folders.size(); ++c) reader.Read(folders[c], files[c]);
+  reader.FollowLinks();
+  for (fs::path& path : list.left_out) path = path.lexically_relative(folder);
+  std::ranges::sort(list.left_out, {}, TextOf);
   std::vector<std::string> empty;
-  for (size_t c = 0; c < list.classes.size(); ++c) {
-    std::vector<fs::path> files = ImagesBelow(folder / list.classes[c], follow_links, list);
-    for (fs::path& file : files) file = file.lexically_relative(folder);
-    if (files.empty()) empty.push_back(Printable(list.classes[c]));
-    list.labels.insert(list.labels.end(), files.size(), static_cast<uint16_t>(c));
-    std::ranges::move(files, std::back_inserter(list.files));
+  for (size_t c = 0; c < folders.size(); ++c) {
+    list.classes.push_back(folders[c].path().filename().string());
+    std::ranges::sort(files[c], {}, TextOf);
+    if (files[c].empty()) empty.push_back(Printable(list.classes[c]));
+    list.labels.insert(list.labels.end(), files[c].size(), static_cast<uint16_t>(c));
+    for (const fs::path& file : files[c]) list.files.push_back(file.lexically_relative(folder));
   }
   if (empty.empty()) return list;
+  std::string hint = "put images there, or remove the folder";
+  if (!list.left_out.empty()) hint += "; not read, as links: " + SomeOf(list.left_out);
   throw DataError(fmt::format("{}: {} of {} classes {} no image (.jpg, .jpeg, .png): {}",
                               folder.string(), empty.size(), list.classes.size(),
                               empty.size() == 1 ? "has" : "have", Join(empty)),
-                  "put images there, or remove the folder");
+                  hint);
 }
 
 ImageList WithClassesOf(const ImageList& other, ImageList list) {
@@ -200,7 +271,7 @@ LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec,
   const auto count = static_cast<int64_t>(
       std::ranges::count_if(problems, [](const std::string& problem) { return !problem.empty(); }));
   if (count == 0) return images;
-  if (count <= options.skip_broken && count < std::ssize(list.files)) {
+  if (count <= options.skip_broken - std::ssize(broken) && count < std::ssize(list.files)) {
     LeaveOut(problems, pixels, images);
     for (size_t i = 0; i < problems.size(); ++i) {
       if (!problems[i].empty()) broken.push_back(Printable(list.files[i].string()));
@@ -213,7 +284,8 @@ LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec,
       fmt::format("{} of {} images in {} cannot be used:\n  {}{}", count, list.files.size(),
                   list.folder.string(), Join(problems, "\n  "),
                   count > std::ssize(problems) ? "\n  ..." : ""),
-      fmt::format("remove them or mend them, or data.skip_broken: {}; nothing was started", count));
+      fmt::format("remove them or mend them, or data.skip_broken: {}; nothing was started",
+                  count + std::ssize(broken)));
 }
 
 }  // namespace dtrain

@@ -1,8 +1,9 @@
 // Folders of images have one folder per class: FOLDER/cat/anything/below/1.jpg is a cat.
 //
 // Classes are numbered in the byte order of their names, images in that of their paths.  Files without an image's name
-// ending, and names that begin with a dot, are ignored.  A symbolic link to a folder counts as the folder, unless the
-// folder contains the link.
+// ending, and names that begin with a dot, are ignored.  A symbolic link to a folder counts as the folder, unless that
+// contains the list's folder, or is read already: no image is listed twice.  A folder's own path comes before links to
+// it, and of several links the first by name.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,17 @@ struct ImageList {
   std::vector<std::filesystem::path> files;  // below `folder`
   std::vector<uint16_t> labels;              // of each file
   int64_t passed_over = 0;                   // files that are no images by their names
-  int64_t links_left_out = 0;                // symbolic links to folders that are not followed
+  std::vector<std::filesystem::path>
+      left_out;  // folders below `folder` that are not read: links, mostly
 };
 
-// Returns the images in a folder and its subfolders, sorted; counts what it passes over in `list`, whose folder, if there
-// is one, links must not lead back to.  Throws DataError if a folder cannot be read.
+// Returns the images in a folder and its subfolders, sorted; adds what it passes over to `list`.  Throws DataError if a
+// folder cannot be read.
 std::vector<std::filesystem::path> ImagesBelow(const std::filesystem::path& folder,
                                                bool follow_links, ImageList& list);
+
+// Returns the first ten of the paths, for messages.
+std::string SomeOf(const std::vector<std::filesystem::path>& paths);
 
 // Throws DataError if there is no such folder, it contains no folder, or a class has no image.
 ImageList ListImages(const std::filesystem::path& folder, bool follow_links = true);
@@ -36,11 +41,12 @@ ImageList WithClassesOf(const ImageList& other, ImageList list);
 
 struct ReadOptions {
   int threads = 1;
-  int64_t skip_broken = 0;  // broken images that are left out; more are an error
+  int64_t skip_broken =
+      0;  // broken images that are left out, with those of earlier calls; more are an error
 };
 
-// Decodes all images, and logs how many were turned by EXIF orientation.  Adds the names of left-out images to `broken`.
-// Throws DataError with the number of broken images and their names.
+// Decodes all images, and logs how many were turned by EXIF orientation.  Adds the names of left-out images to `broken`,
+// which has those of earlier calls.  Throws DataError with the number of broken images and their names.
 LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec,
                           const ReadOptions& options, std::vector<std::string>& broken);
 

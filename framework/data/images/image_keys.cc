@@ -1,11 +1,10 @@
 #include "framework/data/images/image_keys.h"
 
 #include <algorithm>
-#include <thread>
 
 #include <fmt/format.h>
 
-#include "framework/core/log.h"
+#include "framework/device/cpu/threads.h"
 
 namespace dtrain {
 
@@ -77,7 +76,7 @@ void PixelKeys::Fill(const std::function<void()>& measure, ImageSetSpec& spec) c
 
 int DecodingThreads(int64_t wanted) {
   if (wanted > 0) return static_cast<int>(wanted);
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::max(1, static_cast<int>(UsableCpus().size()));
 }
 
 }  // namespace dtrain

@@ -32,7 +32,7 @@ class PixelKeys {
   CropFlip augment_;
 };
 
-// Returns `wanted` threads; for 0, the number of the process's cores.
+// Returns `wanted` threads; for 0, as many as the process has cores, of which a container's quota counts.
 int DecodingThreads(int64_t wanted);
 
 }  // namespace dtrain
