@@ -202,7 +202,7 @@ static void AddListCommand(CLI::App& app, Invocation& invocation) {
   std::vector<std::string> names;
   for (const auto& [name, lister] : Listers()) names.push_back(name);
   command->add_option("what", *what, Join(names, " | "))->required()->check(CLI::IsMember(names));
-  command->add_option("name", *name, "show this one only")->type_name("NAME");
+  command->add_option("name", *name, "show only this entry")->type_name("NAME");
 }
 
 DTRAIN_COMMAND("list", 120, AddListCommand);

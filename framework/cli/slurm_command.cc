@@ -128,9 +128,9 @@ static void AddSlurmCommand(CLI::App& app, Invocation& invocation) {
   AddSiteOption(*command, "--gres", job.gres, "resources of a node, as in gpu:4", "LIST");
   AddSiteOption(*command, "--constraint", job.constraint, "features of the nodes, as in skylake",
                 "LIST");
-  AddSiteOption(*command, "--mail-type", job.mail_type, "events to send mail of, as in END,FAIL",
+  AddSiteOption(*command, "--mail-type", job.mail_type, "events that send mail, as in END,FAIL",
                 "LIST");
-  AddSiteOption(*command, "--mail-user", job.mail_user, "whom to send mail", "ADDRESS");
+  AddSiteOption(*command, "--mail-user", job.mail_user, "address for this mail", "ADDRESS");
   command->add_flag("--no-exclusive", job.shared,
                     "let other jobs use the nodes as well (without threads in the config, the job "
                     "has its nodes for itself)");

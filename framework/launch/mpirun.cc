@@ -69,8 +69,8 @@ void CheckOpenFiles(int needed) {
 }
 
 // True for a variable by which a launcher describes its job.  Left in a shell, it would make mpirun ask that launcher for
-// machines, and end if there is none.  Settings of the user's, OMPI_MCA_* and PMIX_MCA_*, are none, unless another
-// mpirun has set them for a rank of its own; SLURM_JOB_ID, which mpirun does not read, tells run folders their job.
+// machines, and end if there is none.  OMPI_MCA_* and PMIX_MCA_* are the user's settings, except those that mpirun makes
+// for its ranks.  mpirun does not read SLURM_JOB_ID, and run locks name the job by it.
 bool DescribesAnotherJob(std::string_view entry) {
   const std::string_view name = entry.substr(0, entry.find('='));
   if (name == "SLURM_JOB_ID") return false;

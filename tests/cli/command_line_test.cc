@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +87,32 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
   EXPECT_THAT(RunCommand({"predict", "--weights", "w", "--batch-size", "2"}).err,
               Not(HasSubstr("--set")))
       << "it needs --config";
+}
+
+// What a hint says exists.
+TEST(CommandLine, HintsForOtherToolsNameKeysAndCommands) {
+  for (const char* option :
+       {"lr",         "learning-rate", "momentum", "weight-decay", "wd",         "optimizer",
+        "solver",     "epoch",         "epochs",   "num-epochs",   "max-epochs", "max-steps",
+        "batch",      "batch-size",    "seed",     "threads",      "precision",  "strategy",
+        "collective", "compressor",    "model",    "arch",         "data",       "dataset"}) {
+    const std::string err = RunCommand({"train", std::string("--") + option, "7"}).err;
+    const size_t begin = err.find("write --set "), end = err.find("=7", begin);
+    ASSERT_NE(end, std::string::npos) << option << ": " << err;
+    const std::string key = err.substr(begin + 12, end - begin - 12);
+    EXPECT_THAT(RunCommand({"complete", "--", "train", "--set", key}).out, HasSubstr(key + "="))
+        << option;
+  }
+  for (const char* command : {"test", "evaluate", "validate", "infer", "inference", "fit", "run",
+                              "convert", "download", "profile"}) {
+    const std::string err = RunCommand({command}).err;
+    const size_t begin = err.find("did you mean 'dtrain "), end = err.find("'?", begin);
+    ASSERT_NE(end, std::string::npos) << command << ": " << err;
+    std::istringstream ours(err.substr(begin + 21, end - begin - 21));
+    std::vector<std::string> words{std::istream_iterator<std::string>(ours), {}};
+    words.emplace_back("--help");
+    EXPECT_EQ(RunCommand(words).code, 0) << command;
+  }
 }
 
 // stdout has only results, so a script that reads it never takes an error for one.
