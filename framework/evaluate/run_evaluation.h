@@ -107,8 +107,7 @@ class RunResults {
   bool validated_ = false;
   std::optional<MetricsPoint> reached_;  // where the target was first reached
   int64_t compared_step_ = -1;           // step of the last evaluation compared with the best
-  int64_t no_better_ =
-      0;  // number of evaluations in a row that improved neither the measure nor the loss
+  int64_t no_better_ = 0;  // evaluations in a row that improved neither the measure nor the loss
   double lowest_loss_ = std::numeric_limits<double>::infinity();
   std::optional<TestResult> test_;
   int64_t tested_step_ = 0;             // step of the tested weights
