@@ -89,9 +89,8 @@ class Dataset {
   virtual int64_t classes() const = 0;
   // A validation split is evaluated during training, so that the test split is used only at the end.
   virtual bool has_validation() const { return false; }
-  // True if training samples were set aside as another split, class by class (HoldOut).  Versions that drew from all
-  // classes at once set others aside.
-  virtual bool held_out_by_class() const { return false; }
+  // True if training samples were set aside as another split (HoldOut), class by class where they have classes.
+  virtual bool held_out() const { return false; }
 
   // Returns how the set's files were understood; null for a published set.
   virtual const DataNotes* notes() const { return nullptr; }
@@ -153,7 +152,7 @@ class WrappedDataset : public Dataset {
   std::vector<FieldSpec> fields() const override { return whole_->fields(); }
   int64_t classes() const override { return whole_->classes(); }
   bool has_validation() const override { return whole_->has_validation(); }
-  bool held_out_by_class() const override { return whole_->held_out_by_class(); }
+  bool held_out() const override { return whole_->held_out(); }
   const DataNotes* notes() const override { return whole_->notes(); }
   std::span<const uint16_t> ClassOf(Split split) const override { return whole_->ClassOf(split); }
   int64_t Terms(Split split, int64_t index) const override { return whole_->Terms(split, index); }

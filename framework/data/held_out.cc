@@ -111,7 +111,7 @@ class HeldOut : public WrappedDataset {
   bool has_validation() const override {
     return shares_.validation > 0 || whole().has_validation();
   }
-  bool held_out_by_class() const override { return !classes_[0].empty(); }
+  bool held_out() const override { return true; }
   std::span<const uint16_t> ClassOf(Split split) const override {
     if (!IsPart(split)) return whole().ClassOf(split);
     return classes_[static_cast<size_t>(split)];

@@ -18,6 +18,10 @@ using nlohmann::json;
 
 constexpr size_t kHashShown = 12;  // digits of a hash in messages
 constexpr char kOrientation[] = "orientation";
+// Versions that held samples out without looking at classes drew other ones.
+constexpr char kOtherSplit[] =
+    "a version that drew held-out samples (data.validation, data.test_share) from all classes at "
+    "once set others aside, and no key brings that split back; ";
 
 // Returns "number 2 is 'a' there and 'b' in data.train"; "" if the names are equal or either list is empty.
 std::string FirstDifference(const std::vector<std::string>& trained,
@@ -95,6 +99,30 @@ void TellOtherSplits(const std::string& checkpoint, const DataHashes& trained, c
   }
 }
 
+bool IsHeldOutByClass(const Dataset& data) {
+  return data.held_out() && !data.ClassOf(Split::kTrain).empty();
+}
+
+// Warns if the samples that are set aside today may be ones that the weights were trained on.
+void TellOtherHeldOut(const CheckpointInfo& info, const std::string& weights,
+                      const Dataset& dataset) {
+  if (info.data_hashes.all.empty() || !dataset.held_out()) return;
+  if (SamplesDiff(info.data_hashes, dataset.Hashes()).empty()) return;
+  log::Warning(
+      "{} was trained on other samples than those of today's training split: samples that are held "
+      "out today may be among them, and results on these too good",
+      weights);
+}
+
+// Takes targets as they are if the weights do not say how theirs were scaled: another program, as PyTorch, wrote them,
+// or a version that scaled none.
+std::string KeepTargetsFor(const std::string& weights, Dataset& data) {
+  if (!data.image_info()->scales_targets()) return "";
+  data.KeepTargets();
+  return fmt::format("targets are taken as they are, since {} does not say how it scaled them",
+                     weights);
+}
+
 // Warns in one line if image files are decoded in another way than those that the weights were trained on.
 void TellOtherDecoding(const std::string& weights, const ImageSetSpec& trained,
                        const ImageSetSpec& present) {
@@ -131,7 +159,8 @@ std::string NormalisationOf(const ImageSetSpec& spec) {
 std::string NormaliseAsTrained(const CheckpointInfo& info, const std::string& weights,
                                Dataset& data) {
   const ImageSetSpec* const present = data.image_info();
-  if (present == nullptr || info.images.empty()) return "";
+  if (present == nullptr) return "";
+  if (info.images.empty()) return KeepTargetsFor(weights, data);
   const ImageSetSpec trained = ImageSetSpecFromText(info.images, weights);
   if (trained.image_shape != present->image_shape) return "";
   if (trained.target_shape != present->target_shape) return "";
@@ -152,7 +181,7 @@ std::string NormaliseAsTrained(const CheckpointInfo& info, const std::string& we
 }
 
 void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, const Dataset& dataset,
-                    bool tell) {
+                    bool tell, bool evaluates) {
   const ImageSetSpec* const present = dataset.image_info();
   if (present == nullptr || info.images.empty()) return;
   const ImageSetSpec trained = ImageSetSpecFromText(info.images, weights);
@@ -166,6 +195,7 @@ void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, cons
   const std::string classes = FirstDifference(trained.class_names, present->class_names);
   if (!classes.empty()) log::Warning("{} was trained on other classes: {}", weights, classes);
   TellOtherDecoding(weights, trained, *present);
+  if (evaluates) TellOtherHeldOut(info, weights, dataset);
 }
 
 void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, const Dataset& data,
@@ -189,6 +219,10 @@ void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, cons
       TellOtherSplits(file, info.data_hashes, data, hashes);
     }
   }
+  const bool by_class = IsHeldOutByClass(data);
+  // Only versions that drew from all classes at once did not hash the samples.
+  const bool older = by_class && info.data_hashes.all.empty();
+  if (older) diff += "  held-out samples: drawn from all classes at once -> by class\n";
   if (diff.empty()) return;
   const std::string what =
       fmt::format("{} was trained on other data (checkpoint -> now):\n{}", file, diff);
@@ -196,9 +230,12 @@ void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, cons
   throw CheckpointMismatch(
       what + "what it has learned would be taken for something else",
       way_back +
-          "resume with the files and the keys of section data that the run had (config.yaml beside "
-          "its checkpoints); --set checkpoint.other_data=take goes on with the data as they are "
-          "now, and --weights starts a new run with what the checkpoint has learned");
+          (older ? ""
+                 : "resume with the files and the keys of section data that the run had "
+                   "(config.yaml beside its checkpoints); ") +
+          (by_class ? kOtherSplit : "") +
+          "--set checkpoint.other_data=take goes on with the data as they are now, and --weights "
+          "starts a new run with what the checkpoint has learned");
 }
 
 }  // namespace dtrain

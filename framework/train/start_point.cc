@@ -11,6 +11,7 @@
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
+#include "framework/data/images/image_set.h"
 #include "framework/nn/kernel.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
@@ -78,7 +79,7 @@ StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
   DataHashes data_hashes;
   CheckGoesOnWith(checkpoint, config, data, data_hashes);
   if (!normalised.empty()) log::Warning("{}", normalised);
-  const std::string images = normalised.empty() ? "" : checkpoint.info.images;
+  const std::string images = normalised.empty() ? "" : ToText(*data.image_info());
   RankStart ranks = StartOfRanks(checkpoint, config, WorldOf(config, graph, data, time),
                                  time == RunTime::kVirtual || KeepsRankState(config));
   StartPoint start = FromCheckpoint(std::move(checkpoint));

@@ -148,8 +148,7 @@ TEST(HeldOut, ByClassIsOtherDataThanByAllSamples) {
   const auto set = HoldOut(std::make_shared<CountingSource<>>(0.2), 0.1)->Load("", 1);
   const auto by_class =
       HoldOut(std::make_shared<CountingSource<CountingClasses>>(0.2), 0.1)->Load("", 1);
-  EXPECT_FALSE(set->held_out_by_class());
-  EXPECT_TRUE(by_class->held_out_by_class());
+  EXPECT_TRUE(set->held_out());
   EXPECT_EQ(set->ManifestHash(), DerivedHash("numbers", " held out 0.1 0.2"));
   EXPECT_NE(by_class->ManifestHash(), set->ManifestHash());
 }

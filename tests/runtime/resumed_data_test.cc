@@ -17,6 +17,7 @@
 #include "tests/data/image_files.h"
 #include "tests/runtime/rewrite_checkpoint.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/support/data_source.h"
 
 namespace dtrain {
 namespace {
@@ -73,6 +74,11 @@ class ResumedData : public RunFixture {
   }
   RunConfig OfTable(const Keys& keys = {}) const {
     return Config("name: csv, train: " + (folder_ / "t.csv").string(), "[2]", keys);
+  }
+  // The test samples are in a file of their own, so that none are held out.
+  RunConfig OfTables(Keys keys) const {
+    keys.push_back("data.test=" + (folder_ / "u.csv").string());
+    return OfTable(keys);
   }
   RunConfig OfImages(const Keys& keys = {}) const {
     return Config(
@@ -251,7 +257,8 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
 // Such a checkpoint has no hash of its samples.
 TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
   WriteTable(Rows());
-  const auto table = [this](const Keys& keys) { return OfTable(keys); };
+  WriteTable(Rows(), "a,b,y", "u.csv");
+  const auto table = [this](const Keys& keys) { return OfTables(keys); };
   ImageSetSpec before;
   const auto change = [&] {
     before = InfoOfNewest();
@@ -273,8 +280,13 @@ TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
 // That program read images as stored, without their orientation tag.
 TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
   WriteImages();
+  WriteImages(30, "test");
   WriteTable(Rows());
-  const auto images = [this](const Keys& keys) { return OfImages(keys); };
+  WriteTable(Rows(), "a,b,y", "u.csv");
+  const auto images = [this](Keys keys) {
+    keys.push_back("data.test=" + (folder_ / "test").string());
+    return OfImages(keys);
+  };
   const auto forget = [this] { ForgetOrientation(); };
   for (const bool simulated : {false, true}) {
     const Outcome refused = Resume(simulated, images, forget, {});
@@ -285,9 +297,67 @@ TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
     // No file has an orientation tag.
     const auto digits = [this](const Keys& keys) { return OfDigits(keys); };
     EXPECT_EQ(Resume(simulated, digits, forget, {}).error, "no error");
-    const auto table = [this](const Keys& keys) { return OfTable(keys); };
+    const auto table = [this](const Keys& keys) { return OfTables(keys); };
     EXPECT_EQ(Resume(simulated, table, forget, {}).error, "no error");
   }
+}
+
+TEST_F(ResumedData, AnOlderSplitIsRefusedByName) {
+  WriteTable(Rows());
+  const auto table = [this](const Keys& keys) { return OfTable(keys); };
+  const auto forget = [this] {
+    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) { info.data_hashes = {}; });
+  };
+  const auto age = [this] {
+    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
+      info.data_hashes.all = DerivedHash(info.data_hashes.all, "older");
+      info.data_hashes.splits.fill(info.data_hashes.all);
+    });
+  };
+  for (const bool simulated : {false, true}) {
+    EXPECT_THAT(Resume(simulated, table, forget, {}).error,
+                AllOf(HasSubstr("6: "), HasSubstr("  held-out samples: drawn from all classes"),
+                      HasSubstr("no key brings that split back"),
+                      Not(HasSubstr("resume with the files and the keys"))));
+    EXPECT_THAT(Resume(simulated, table, age, {}).error,
+                AllOf(HasSubstr("6: "), HasSubstr("  samples ("),
+                      HasSubstr("resume with the files and the keys"),
+                      HasSubstr("no key brings that split back")));
+    const std::function<void()> changes[] = {forget, age};
+    for (const auto& change : changes) {
+      EXPECT_EQ(Resume(simulated, table, change, {"checkpoint.other_data=take"}).error, "no error");
+    }
+  }
+}
+
+TEST_F(ResumedData, AnEvaluationWarnsOfAnOlderSplit) {
+  WriteTable(Rows());
+  const std::unique_ptr<Dataset> data = LoadData(OfTable());
+  const auto message = [&](const DataHashes& hashes, bool evaluates) {
+    CheckpointInfo info;
+    info.images = ToText(*data->image_info());
+    info.data_hashes = hashes;
+    ::testing::internal::CaptureStderr();
+    CheckTrainedOn(info, "the weights", *data, /*tell=*/true, evaluates);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  DataHashes older = data->Hashes();
+  older.splits.fill("older");
+  EXPECT_EQ(message(data->Hashes(), true), "");
+  EXPECT_EQ(message({}, true), "") << "exported weights have no hashes";
+  EXPECT_EQ(message(older, false), "");
+  EXPECT_THAT(message(older, true), HasSubstr("the weights was trained on other samples"));
+}
+
+TEST_F(ResumedData, WeightsThatDoNotDescribeTheirDataHaveLearnedTargetsAsTheyAre) {
+  Write("t.csv", "a,b,y\n1,2,30.5\n2,1,10\n3,5,20\n");
+  const auto data =
+      SourceOf("csv", "train: " + (folder_ / "t.csv").string() + ", label: y")->Load("", 1);
+  EXPECT_TRUE(data->image_info()->scales_targets());
+  EXPECT_THAT(NormaliseAsTrained({}, "w.safetensors", *data),
+              HasSubstr("targets are taken as they are, since w.safetensors does not say"));
+  EXPECT_FALSE(data->image_info()->scales_targets());
+  EXPECT_EQ(NormaliseAsTrained({}, "w.safetensors", *data), "");
 }
 
 TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
@@ -322,10 +392,7 @@ TEST_F(ResumedData, AnEvaluationTellsOfImagesThatAreReadInAnotherWay) {
 
 // The run does not train on these samples.
 TEST_F(ResumedData, OtherSamplesForTheTestAloneAreReported) {
-  const auto table = [this](Keys keys) {
-    keys.push_back("data.test=" + (folder_ / "u.csv").string());
-    return OfTable(keys);
-  };
+  const auto table = [this](const Keys& keys) { return OfTables(keys); };
   const auto images = [this](Keys keys) {
     keys.push_back("data.test=" + (folder_ / "test").string());
     keys.emplace_back("data.validation=0.2");
@@ -374,10 +441,7 @@ TEST_F(ResumedData, OtherSamplesForTheTestAloneAreReported) {
 
 // That hash covers all splits.
 TEST_F(ResumedData, ACheckpointThatHashedNoSplitIsComparedAsAWhole) {
-  const auto table = [this](Keys keys) {
-    keys.push_back("data.test=" + (folder_ / "u.csv").string());
-    return OfTable(keys);
-  };
+  const auto table = [this](const Keys& keys) { return OfTables(keys); };
   const auto forget = [this] {
     RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
       EXPECT_FALSE(info.data_hashes[Split::kTrain].empty());

@@ -79,6 +79,11 @@ struct ImageSetSpec {
     const bool one = std::ranges::all_of(deviations, [&](double d) { return d == deviations[0]; });
     return one ? deviations[0] * deviations[0] : 1;
   }
+
+  bool scales_targets() const {
+    return std::ranges::any_of(target_mean.values(), [](double mean) { return mean != 0; }) ||
+           std::ranges::any_of(target_deviation.values(), [](double d) { return d != 1; });
+  }
 };
 
 // Convert to JSON, which a checkpoint keeps with the weights, and back.  ImageSetSpecFromText throws DataError, naming
