@@ -138,8 +138,17 @@ std::unique_ptr<Dataset> LoadData(const RunConfig& config) {
   std::filesystem::path folder;
   if (!config.data.source->files().empty()) folder = LocateData(config.data.name, config.data.root);
   if (!folder.empty()) log::Debug("data set {} is in {}", config.data.name, folder.string());
-  return WithMemoryFor("data set " + config.data.name,
-                       [&] { return config.data.source->Load(folder, config.seed); });
+  auto data = WithMemoryFor("data set " + config.data.name,
+                            [&] { return config.data.source->Load(folder, config.seed); });
+  const int64_t samples = data->size(Split::kTrain);
+  // The config's check of the batch counted broken images, too.
+  if (samples < config.batch && samples < config.data.source->size(Split::kTrain)) {
+    throw DataError(fmt::format("batch {} is more than the {} training samples of {} that can be "
+                                "read",
+                                config.batch, samples, config.data.name),
+                    fmt::format("take a batch of {} or less, or mend the others", samples));
+  }
+  return data;
 }
 
 void DecideTargets(const Graph& graph, Dataset& dataset) {

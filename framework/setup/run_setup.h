@@ -32,7 +32,7 @@ struct ModelListing {
 };
 std::vector<ModelListing> ListModels();  // throws ConfigError when there is none
 
-// Finds and loads the config's data set.
+// Finds and loads the config's data set.  Throws DataError if broken images leave less than a batch.
 std::unique_ptr<Dataset> LoadData(const RunConfig& config);
 
 // Keeps targets that are numbers as they are in the files, unless the model's losses are mean squared errors: these are

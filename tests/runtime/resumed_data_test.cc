@@ -487,6 +487,17 @@ TEST_F(ResumedData, OtherValidationSamplesAreReportedWithWhatGoesByThem) {
                     HasSubstr("its test results so far are of the old samples")));
 }
 
+// One of 16 images is left out when they are loaded, and two are held out.
+TEST_F(ResumedData, BrokenImagesMustLeaveABatch) {
+  WriteImages();
+  Write("train/cat/0.png", "broken");
+  EXPECT_EQ(LoadData(OfImages({"batch=13", "data.skip_broken=1"}))->size(Split::kTrain), 13);
+  EXPECT_THAT(MessageOf([&] {
+                LoadData(OfImages({"batch=14", "data.skip_broken=1"}));
+              }),
+              HasSubstr("batch 14 is more than the 13 training samples of image_folder"));
+}
+
 TEST_F(ResumedData, TheSameDataAreNoOthers) {
   WriteTable(Rows());
   const auto table = [this](const Keys& keys) { return OfTable(keys); };
