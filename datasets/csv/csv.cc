@@ -1,11 +1,14 @@
 // The data set `csv`: the user's own tables, with numbers and a label in each line (framework/data/tables/csv.h).
 #include "framework/data/tables/csv.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/core/error.h"
+#include "framework/core/text.h"
 #include "framework/data/tables/table_source.h"
 
 namespace dtrain {
@@ -62,6 +65,7 @@ class OwnCsv : public TableSource {
     }
     format_.keep = keep();
     test_format_ = format_;
+    format_.ignore_unknown = !test_.empty();  // the test file may have the column
     Files files;
     if (!train_.empty()) files.train = {{"train", train_}};
     if (!test_.empty()) files.test = {{"test", test_}};
@@ -77,6 +81,11 @@ class OwnCsv : public TableSource {
       if (!table.table.columns.empty()) {
         test_format_.columns = table.table.columns;
         test_format_.label = table.table.label_column;
+        // A number counts the columns of the training file alone.
+        test_format_.ignore = table.ignored;
+        unknown_ = table.unknown;
+        std::ranges::copy(unknown_, std::back_inserter(test_format_.ignore));
+        test_format_.ignore_unknown = true;
       }
       // The test file may have the index, too.
       test_format_.ignore.insert(test_format_.ignore.end(), table.indices.begin(),
@@ -84,6 +93,12 @@ class OwnCsv : public TableSource {
       return std::move(table.table);
     }
     CsvTable table = ReadCsv(test_, test_format_, words_);
+    for (const std::string& name : unknown_) {
+      if (std::ranges::find(table.unknown, name) == table.unknown.end()) continue;
+      throw DataError(
+          fmt::format("no column of {} or {} is called '{}' (data.ignore)", train_, test_, name),
+          DidYouMean(NearestName(name, names_)) + "columns are " + Join(names_));
+    }
     if (test_format_.columns.empty() && table.names != names_) {
       throw DataError(fmt::format("{} and {} have different columns", test_, train_),
                       "both need the same header, or none");
@@ -94,6 +109,7 @@ class OwnCsv : public TableSource {
   std::string train_, test_;
   CsvFormat format_, test_format_;          // test_format_ selects the test file's columns by name
   std::vector<std::string> words_, names_;  // of the training file
+  std::vector<std::string> unknown_;        // of data.ignore that the training file does not have
 };
 
 DTRAIN_DATASET("csv", OwnCsv, "your own tables: numbers and a label in each line");

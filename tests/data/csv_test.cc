@@ -256,6 +256,29 @@ TEST_F(Csv, IgnoredColumnsAreNotRead) {
   EXPECT_THAT(Refusal("name,b,label\n1,2,0\n", format), HasSubstr("every column but the label"));
 }
 
+// Either file may have columns that the other lacks, if they are ignored.
+TEST_F(Csv, IgnoredColumnsMayBeInOneFileOnly) {
+  const auto test_sample = [&](const std::string& train, const std::string& test,
+                               const std::string& ignore) {
+    folder_.Write("train.csv", train);
+    folder_.Write("test.csv", test);
+    const auto set =
+        SourceOf("csv", fmt::format("train: {}, test: {}, ignore: [{}], mean: [0], deviation: [1]",
+                                    Path("train.csv"), Path("test.csv"), ignore))
+            ->Load("", 1);
+    return SampleOf(*set, Split::kTest, 0).first;
+  };
+  const std::string train = "id,a,b,label\n1,2,3,0\n2,4,5,1\n";
+  EXPECT_EQ(test_sample(train, "a,b,seen,label\n6,7,x,1\n", "id, seen"),
+            (std::vector<float>{6, 7}));
+  EXPECT_EQ(test_sample(train, "a,b,label\n6,7,1\n", "1"), (std::vector<float>{6, 7}))
+      << "a number counts the columns of the training file";
+  EXPECT_EQ(test_sample(train, "b,a,id,label\n7,6,1,1\n", "1"), (std::vector<float>{6, 7}));
+  EXPECT_EQ(test_sample("1,2,0\n3,4,1\n", "5,6,1\n", "1"), std::vector<float>{6}) << "no header";
+  EXPECT_THAT(WhatOf<DataError>([&] { test_sample(train, "a,b,label\n6,7,1\n", "id, sene"); }),
+              AllOf(HasSubstr("no column of "), HasSubstr("is called 'sene'")));
+}
+
 // pandas writes its index as a first column without a name.
 TEST_F(Csv, AnIndexIsLeftOutAndOtherCountsAreWarnedOf) {
   const CsvTable index = Read(",a,label\n0,7,0\n1,5,1\n2,9,0\n");

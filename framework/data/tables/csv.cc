@@ -306,22 +306,37 @@ std::vector<size_t> PlacesOf(const Fields& wanted, const Fields& names, const st
                   DidYouMean(nearest) + "its columns are " + Some(names));
 }
 
-// Returns the columns that the format ignores.  `lenient`: a test file may lack them.
-std::set<size_t> IgnoredColumns(const std::string& file, const Fields& first, bool header,
-                                const CsvFormat& format, bool lenient) {
-  std::set<size_t> ignored;
+[[noreturn]] void RefuseIgnored(const std::string& file, const Fields& first, bool header,
+                                const std::string& name) {
+  throw DataError(fmt::format("{}: no column is called '{}' (data.ignore)", file, name),
+                  header
+                      ? DidYouMean(NearestName(name, first)) + "its columns are " + Some(first)
+                      : fmt::format("there is no header, so data.ignore has numbers from 1 to {}",
+                                    first.size()));
+}
+
+struct Ignored {
+  std::set<size_t> columns;
+  Fields unknown;  // names that no column has
+};
+
+// Returns the columns that the format ignores.
+Ignored IgnoredColumns(const std::string& file, const Fields& first, bool header,
+                       const CsvFormat& format) {
+  Ignored ignored;
+  // The columns of a test file are known by the names of the training file, which may be numbers.
+  const bool by_number = format.columns.empty();
   for (const std::string& name : format.ignore) {
     const auto named = header ? std::ranges::find(first, name) : first.end();
+    const auto counted = by_number ? CountedColumn(name, first.size()) : std::nullopt;
     if (named != first.end()) {
-      ignored.insert(static_cast<size_t>(named - first.begin()));
-    } else if (const auto counted = CountedColumn(name, first.size())) {
-      ignored.insert(*counted);
-    } else if (!lenient) {
-      throw DataError(
-          fmt::format("{}: no column is called '{}' (data.ignore)", file, name),
-          header ? DidYouMean(NearestName(name, first)) + "its columns are " + Some(first)
-                 : fmt::format("there is no header, so data.ignore has numbers from 1 to {}",
-                               first.size()));
+      ignored.columns.insert(static_cast<size_t>(named - first.begin()));
+    } else if (counted) {
+      ignored.columns.insert(*counted);
+    } else if (format.ignore_unknown && header) {
+      ignored.unknown.push_back(name);
+    } else {
+      RefuseIgnored(file, first, header, name);
     }
   }
   return ignored;
@@ -329,9 +344,8 @@ std::set<size_t> IgnoredColumns(const std::string& file, const Fields& first, bo
 
 // Returns the columns of a sample: those of the format, or all but the label and the ignored ones.
 std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, bool header,
-                                  size_t label, const CsvFormat& format) {
-  const bool known = !format.columns.empty();
-  const std::set<size_t> ignored = IgnoredColumns(file, first, header, format, known);
+                                  size_t label, const CsvFormat& format,
+                                  const std::set<size_t>& ignored) {
   if (ignored.contains(label)) {
     throw DataError(fmt::format("{}: data.ignore names the label, {}", file,
                                 ColumnName(header ? first : Fields(), label)),
@@ -343,7 +357,7 @@ std::vector<size_t> SampleColumns(const std::string& file, const Fields& first, 
   if (all.empty()) {
     throw DataError(file + ": every column but the label is ignored", "data.ignore names fewer");
   }
-  if (!known) return all;
+  if (format.columns.empty()) return all;
   std::vector<size_t> places = PlacesOf(format.columns, first, file);
   for (const size_t place : all) {
     if (std::ranges::find(places, place) != places.end()) continue;
@@ -358,6 +372,7 @@ struct Plan {
   Fields first, names;  // first line; names of all columns, empty without a header
   size_t label = 0;
   std::vector<size_t> columns;  // of a sample
+  Ignored ignored;
 };
 
 Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
@@ -373,7 +388,8 @@ Plan PlanOf(const Csv& csv, const std::string& file, const CsvFormat& format) {
                     "both need a header, or none");
   }
   plan.label = LabelColumn(file, plan.first, header, format.label);
-  plan.columns = SampleColumns(file, plan.first, header, plan.label, format);
+  plan.ignored = IgnoredColumns(file, plan.first, header, format);
+  plan.columns = SampleColumns(file, plan.first, header, plan.label, format, plan.ignored.columns);
   if (header) plan.names = plan.first;
   return plan;
 }
@@ -571,8 +587,11 @@ DataNotes NotesOf(const Csv& csv, const CsvFormat& format, const Plan& plan, con
       fmt::format("{}{}, fields separated by {}{}", plan.names.empty() ? "no header" : "a header",
                   guessed ? " (guessed)" : "", SeparatorName(csv.separator()),
                   format.decimal_comma ? ", decimal comma" : "");
-  for (const std::string& name : format.ignore)
+  for (const std::string& name : format.ignore) {
+    const Fields& unknown = plan.ignored.unknown;
+    if (std::ranges::find(unknown, name) != unknown.end()) continue;
     notes.left_out.push_back(fmt::format("column '{}'", name));
+  }
   for (const std::string& name : indices) {
     notes.left_out.push_back(
         fmt::format("column '{}', which has no name and counts the lines", name));
@@ -622,6 +641,12 @@ CsvTable ReadCsv(const fs::path& path, const CsvFormat& format, const Fields& wo
   CheckFirstLabel(csv, format, plan, rows);
   CsvTable csv_table;
   csv_table.names = plan.names;
+  csv_table.unknown = plan.ignored.unknown;
+  if (!plan.names.empty()) {
+    for (const size_t column : plan.ignored.columns) {
+      csv_table.ignored.push_back(plan.names[column]);
+    }
+  }
   if (format.columns.empty()) csv_table.indices = LeaveOutIndices(plan, rows);
   Table& table = csv_table.table;
   table.name = path.string();

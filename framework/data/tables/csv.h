@@ -26,8 +26,10 @@ struct CsvFormat {
       Header::kAuto;
   // Names the label's column, or gives its number (from 1); "": the last one.
   std::string label;
-  // Columns that are not read, by name or number.
+  // Columns that are not read, by name or, in a training file, by number.  A name that no column has is an error,
+  // unless `ignore_unknown` is set and there is a header.
   std::vector<std::string> ignore = {};
+  bool ignore_unknown = false;
   // A sample has these columns, in the order of the training file: the header must have exactly these and the label, in
   // any order, and may have ignored ones.  Empty: all columns but the label and the ignored ones, in the file's order.
   std::vector<std::string> columns = {};
@@ -38,6 +40,8 @@ struct CsvFormat {
 struct CsvTable {
   Table table;                     // samples of [columns] numbers; `read` returns them
   std::vector<std::string> names;  // of all columns; empty without a header
+  // With a header: the names of the ignored columns, and what of CsvFormat::ignore no column is called.
+  std::vector<std::string> ignored, unknown;
   // A column without a name that counts the lines is left out, as pandas writes an index.  These are such columns, by
   // their names ("" or "Unnamed: 0").
   std::vector<std::string> indices;
