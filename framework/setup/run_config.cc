@@ -13,6 +13,7 @@
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/data/dataset.h"
+#include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
 
 namespace dtrain {
