@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -72,9 +73,13 @@ class OwnIdx : public DatasetSource {
     LabelledImages test;
     if (test_.size > 0) test = ReadLabelledIdx(test_.images, test_.labels, spec);
     pixels_.Fill(train, spec);
+    DataNotes notes{.files = train_.images, .first_class = std::ranges::min(train.labels)};
+    for (const uint16_t label : test.labels) {
+      notes.first_class = std::min<int64_t>(notes.first_class, label);
+    }
     auto set = std::make_unique<ImageSet>(spec, std::move(train), std::move(test),
                                           pixels_.augment(), seed);
-    set->Note({.files = train_.images});
+    set->Note(std::move(notes));
     return set;
   }
 

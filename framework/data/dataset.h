@@ -79,6 +79,7 @@ struct DataNotes {
   std::string read_as;                // "a header (guessed), fields separated by ','", or ""
   std::vector<std::string> left_out;  // "column 'id'", "3 files that are no images"
   std::vector<std::string> warnings;  // each with what to do; without a full stop
+  int64_t first_class = 0;            // the smallest label of all files, where labels are classes
 };
 
 class Dataset {

@@ -67,20 +67,10 @@ std::vector<std::string> WithoutSamples(const std::vector<int64_t>& counts, size
   return without;
 }
 
-// Returns the classes before the first that has a sample in any split.
-size_t FirstClass(const Counts& counts) {
-  const size_t classes = counts[0].size();
-  for (size_t c = 0; c < classes; ++c) {
-    if (std::ranges::any_of(counts, [c](const auto& of_split) { return of_split[c] > 0; }))
-      return c;
-  }
-  return classes;
-}
-
 void WarnOfClasses(const Dataset& dataset, const Counts& counts, bool named,
                    const std::vector<std::string>& names, DataSummary& data) {
-  size_t first = named ? 0 : FirstClass(counts);
-  if (first == names.size()) first = 0;  // there are no samples
+  // It is the smallest label of the files, whatever data.limit leaves of them.
+  const auto first = named ? 0 : static_cast<size_t>(dataset.notes()->first_class);
   if (first > 0) {
     data.warnings.push_back(fmt::format(
         "the labels begin at {}, and classes are counted from 0: {} no sample, and the model needs "

@@ -104,6 +104,17 @@ TEST_F(DataSummaryTest, WarnsOfLabelsThatBeginAtOne) {
                           "sample, and the model needs 3 outputs; subtract 1 from the labels"));
 }
 
+// The first samples of a table that is sorted downwards do not have the first classes.
+TEST_F(DataSummaryTest, LabelsBeginWhereThoseOfAllSamplesDo) {
+  folder_.Write("train.csv", "9,2,2\n3,5,2\n1,2,1\n3,5,0\n");
+  folder_.Write("test.csv", "1,2,2\n3,5,1\n4,4,0\n");
+  const auto source =
+      SourceOf("csv", fmt::format("train: {}, test: {}", Path("train.csv"), Path("test.csv")));
+  EXPECT_THAT(
+      DescribeData(*LimitSource(source, 2)->Load("", 1))->warnings,
+      ElementsAre("classes have no training sample: 0, 1", "a class has no test sample: 0"));
+}
+
 TEST_F(DataSummaryTest, WarnsOfOneHotLabels) {
   folder_.Write("x.npy", NpyOf<float>("<f4", "3, 2", {1, 2, 3, 5, 5, 6}));
   folder_.Write("y.npy", NpyOf<float>("<f4", "3, 2", {1, 0, 0, 1, 1, 0}));

@@ -135,7 +135,10 @@ void TableSource::Configure(config::Reader& reader) {
                     train_->name, train_->sample_shape.ToString(), train_->labels.shape.ToString()),
         "both splits must have the same shapes and types");
   }
-  if (spec_.classes > 0) ClassesOf(*test_, spec_.classes);
+  if (spec_.classes > 0) {
+    notes_.first_class =
+        std::min<int64_t>(notes_.first_class, std::ranges::min(ClassesOf(*test_, spec_.classes)));
+  }
   if (spec_.classes == 0) CheckNumbers(*test_);
 }
 
@@ -146,6 +149,7 @@ void TableSource::Settle(config::Reader& reader) {
   spec_.columns = train_->columns;
   spec_.label_column = train_->label_column;
   const bool regression = IsRegression(labels, task_, whole_are_classes_);
+  int64_t first_class = 0;
   if (regression) {
     if (!labels.words.empty()) {
       RefuseText(*train_, "not a number",
@@ -161,6 +165,7 @@ void TableSource::Settle(config::Reader& reader) {
     }
   } else {
     const auto classes = ClassesOf(*train_, static_cast<int64_t>(spec_.class_names.size()));
+    first_class = std::ranges::min(classes);
     if (spec_.class_names.empty()) spec_.class_names = labels.words;
     spec_.classes = spec_.class_names.empty() ? *std::ranges::max_element(classes) + 1
                                               : static_cast<int64_t>(spec_.class_names.size());
@@ -171,6 +176,7 @@ void TableSource::Settle(config::Reader& reader) {
   spec_.decimal_comma = train_->decimal_comma;
   pixels_.Check(reader, spec_);
   notes_ = train_->notes;
+  notes_.first_class = first_class;
   if (notes_.files.empty()) notes_.files = train_->name;
   std::string as = regression ? "number" : "class";
   if (labels.shape.count() > 1) as = Counted(labels.shape.count(), "number");
