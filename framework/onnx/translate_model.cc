@@ -11,27 +11,6 @@
 namespace dtrain {
 namespace {
 
-// Returns the values that are the model's outputs.
-std::vector<int> HeadsOf(const Graph& graph) {
-  std::vector<int> heads;
-  const auto add = [&](int value) {
-    if (std::ranges::find(heads, value) == heads.end()) heads.push_back(value);
-  };
-  for (const LayerRole role : {LayerRole::kLoss, LayerRole::kMetric}) {
-    for (const GraphLayer& layer : graph.layers()) {
-      if (layer.layer->role() == role) add(layer.inputs[0]);
-    }
-    if (!heads.empty()) return heads;
-  }
-  std::set<int> read;
-  for (const GraphLayer& layer : graph.layers())
-    read.insert(layer.inputs.begin(), layer.inputs.end());
-  for (const GraphLayer& layer : graph.layers()) {
-    if (!read.contains(layer.output)) add(layer.output);
-  }
-  return heads;
-}
-
 std::string NameOfOnlyHead(const Graph& graph) {
   const auto is_of_numbers = [](const GraphLayer& layer) {
     return layer.layer->score_meaning() == ScoreMeaning::kNumbers;
@@ -196,8 +175,28 @@ class Translation {
 
 }  // namespace
 
+std::vector<int> OutputsOf(const Graph& graph) {
+  std::vector<int> heads;
+  const auto add = [&](int value) {
+    if (std::ranges::find(heads, value) == heads.end()) heads.push_back(value);
+  };
+  for (const LayerRole role : {LayerRole::kLoss, LayerRole::kMetric}) {
+    for (const GraphLayer& layer : graph.layers()) {
+      if (layer.layer->role() == role) add(layer.inputs[0]);
+    }
+    if (!heads.empty()) return heads;
+  }
+  std::set<int> read;
+  for (const GraphLayer& layer : graph.layers())
+    read.insert(layer.inputs.begin(), layer.inputs.end());
+  for (const GraphLayer& layer : graph.layers()) {
+    if (!read.contains(layer.output)) add(layer.output);
+  }
+  return heads;
+}
+
 std::vector<OnnxGraph> TranslateModel(const OnnxModel& model) {
-  const std::vector<int> heads = HeadsOf(model.graph);
+  const std::vector<int> heads = OutputsOf(model.graph);
   const auto layers = LayersBefore(model.graph, heads);
   RefuseUnknown(layers);
   for (const GraphLayer* layer : layers) {

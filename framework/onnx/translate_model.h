@@ -15,6 +15,9 @@
 
 namespace dtrain {
 
+// Returns the values of the model that are the outputs of its graph, in their order.
+std::vector<int> OutputsOf(const Graph& graph);
+
 // Returns one graph or, for a model with a decoder, two, whose OnnxGraph::name ends in "encoder" and "decoder".  Throws
 // UsageError that names every layer without a translation.
 std::vector<OnnxGraph> TranslateModel(const OnnxModel& model);

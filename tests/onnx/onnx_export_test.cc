@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,52 @@ TEST(OnnxExport, AnswersOfARegressionAreInTheUnitOfTheLabels) {
   spec.target_deviation = 1;
   stored.info.images = ToText(spec);
   EXPECT_NE(OnnxOf(stored, "c.h5").at(0).nodes.back().op, "Add");
+}
+
+// Returns a model that learns two numbers by a loss of this type at each of two layers.
+StoredWeights TwoLosses(const std::string& loss) {
+  StoredWeights stored;
+  stored.info.model = "lines";
+  stored.info.model_yaml =
+      "name: lines\nlayers:\n"
+      "  - {name: fc, type: inner_product, outputs: 2, input: data}\n"
+      "  - {name: aux, type: inner_product, outputs: 2, input: data}\n"
+      "  - {name: loss1, type: " +
+      loss + ", input: [fc, label]}\n  - {name: loss2, type: " + loss + ", input: [aux, label]}\n";
+  ImageSetSpec spec{.image_shape = {3}, .numbers = true, .target_shape = {2}};
+  if (loss == "mean_squared_error") {
+    spec.target_mean = {100, -5};
+    spec.target_deviation = {20, 0.5};
+  }
+  stored.info.images = ToText(spec);
+  stored.layout.parameters.entries = {{"fc.weight", {2, 3}, {0, 6}},
+                                      {"fc.bias", {2}, {6, 8}},
+                                      {"aux.weight", {2, 3}, {8, 14}},
+                                      {"aux.bias", {2}, {14, 16}}};
+  stored.weights.resize(16);
+  return stored;
+}
+
+TEST(OnnxExport, EachAnswerOfARegressionIsTurnedBack) {
+  const OnnxGraph graph = OnnxOf(TwoLosses("mean_squared_error"), "c.h5").at(0);
+  ASSERT_EQ(graph.outputs.size(), 2u);
+  std::map<std::string, std::string> shifted;  // the output of an Add, and what is shifted
+  for (const OnnxNode& node : graph.nodes) {
+    if (node.op == "Add" && node.inputs.at(1) == "target_mean") {
+      shifted[node.outputs.at(0)] = node.inputs.at(0);
+    }
+  }
+  EXPECT_EQ(shifted,
+            (std::map<std::string, std::string>{{"fc", "fc.scaled"}, {"aux", "aux.scaled"}}));
+  EXPECT_EQ(graph.metadata.at("output"), "in the unit of the labels");
+  EXPECT_FALSE(OnnxBytes(graph).empty()) << "the library's checker takes it";
+}
+
+// The answers of such a loss are logits.
+TEST(OnnxExport, AnswersOfAnotherLossHaveNoUnit) {
+  const OnnxGraph graph = OnnxOf(TwoLosses("binary_cross_entropy"), "c.h5").at(0);
+  EXPECT_EQ(graph.metadata.count("output"), 0u);
+  EXPECT_EQ(graph.metadata.count("target_mean"), 0u);
 }
 
 TEST(OnnxExport, MetadataSaysHowImagesBecomeInputsAndAnswersNames) {

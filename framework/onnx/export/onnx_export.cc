@@ -39,12 +39,6 @@ void Describe(const ImageSetSpec& spec, Metadata& metadata) {
   metadata["sample"] = ToJson(spec.image_shape.extents());
   metadata["mean"] = ToJson(OfEachChannel(spec.mean, channels));
   metadata["deviation"] = ToJson(OfEachChannel(spec.deviation, channels));
-  if (spec.numbers && spec.classes == 0) {
-    const int64_t targets = spec.target_shape.count();
-    metadata["output"] = "in the unit of the labels";
-    metadata["target_mean"] = ToJson(OfEachChannel(spec.target_mean, targets));
-    metadata["target_deviation"] = ToJson(OfEachChannel(spec.target_deviation, targets));
-  }
   metadata["classes"] = std::to_string(spec.classes);
   metadata["class_names"] = ToJson(spec.class_names);
   if (!spec.numbers) metadata["orientation"] = NameOf(spec.orientation);
@@ -72,30 +66,49 @@ void Describe(const TextInfo& info, Metadata& metadata) {
   metadata["end"] = std::to_string(token::kEnd);
 }
 
-// Appends operators that turn the answer of a model back into the unit of the labels.
-void TurnTargetsBack(const ImageSetSpec& spec, OnnxGraph& graph) {
-  const bool scaled = spec.numbers && spec.classes == 0 &&
-                      (spec.target_mean.values() != PerChannel(0).values() ||
-                       spec.target_deviation.values() != PerChannel(1).values());
-  if (!scaled || graph.outputs.size() != 1) return;
-  const std::string answer = graph.outputs[0].name, normalised = answer + ".normalised";
+// Returns the outputs that learn numbers: the input of a loss whose scores are these.
+std::vector<std::string> NumbersOf(const Graph& graph, const OnnxGraph& onnx) {
+  const std::vector<int> outputs = OutputsOf(graph);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto learns = [&](const GraphLayer& layer) {
+      return layer.layer->role() == LayerRole::kLoss && layer.inputs[0] == outputs[i] &&
+             layer.layer->score_meaning() == ScoreMeaning::kNumbers;
+    };
+    if (std::ranges::any_of(graph.layers(), learns)) names.push_back(onnx.outputs[i].name);
+  }
+  return names;
+}
+
+// Appends operators that turn `answer`, an output, back into the unit of the labels.
+void TurnBack(const std::string& answer, OnnxGraph& graph) {
+  const std::string normalised = answer + ".normalised", scaled = answer + ".scaled";
   for (OnnxNode& node : graph.nodes) {
     std::ranges::replace(node.inputs, answer, normalised);
     std::ranges::replace(node.outputs, answer, normalised);
   }
+  graph.nodes.push_back({"Mul", {normalised, "target_deviation"}, {scaled}, {}});
+  graph.nodes.push_back({"Add", {scaled, "target_mean"}, {answer}, {}});
+}
+
+// Turns the answers of a model that learns numbers back, and says so.
+void TurnTargetsBack(const ImageSetSpec& spec, const Graph& graph, OnnxGraph& onnx,
+                     Metadata& metadata) {
+  const std::vector<std::string> answers = NumbersOf(graph, onnx);
+  if (!spec.numbers || spec.classes > 0 || answers.empty()) return;
   const int64_t targets = spec.target_shape.count();
-  const auto add_tensor = [&](const std::string& name, const PerChannel& values) {
-    std::vector<float> floats;
-    for (const double value : OfEachChannel(values, targets)) {
-      floats.push_back(static_cast<float>(value));
-    }
-    graph.tensors.push_back({name, {targets}, std::move(floats)});
+  const std::vector<double> means = OfEachChannel(spec.target_mean, targets);
+  const std::vector<double> deviations = OfEachChannel(spec.target_deviation, targets);
+  metadata["output"] = "in the unit of the labels";
+  metadata["target_mean"] = ToJson(means);
+  metadata["target_deviation"] = ToJson(deviations);
+  if (!spec.scales_targets()) return;
+  const auto add_tensor = [&](const std::string& name, const std::vector<double>& values) {
+    onnx.tensors.push_back({name, {targets}, std::vector<float>(values.begin(), values.end())});
   };
-  add_tensor("target_deviation", spec.target_deviation);
-  add_tensor("target_mean", spec.target_mean);
-  const std::string scaled_answer = answer + ".scaled";
-  graph.nodes.push_back({"Mul", {normalised, "target_deviation"}, {scaled_answer}, {}});
-  graph.nodes.push_back({"Add", {scaled_answer, "target_mean"}, {answer}, {}});
+  add_tensor("target_deviation", deviations);
+  add_tensor("target_mean", means);
+  for (const std::string& answer : answers) TurnBack(answer, onnx);
 }
 
 // The model's inputs, and what there is to say of them.
@@ -133,7 +146,7 @@ std::vector<OnnxGraph> OnnxOf(const StoredWeights& stored, const std::string& or
   const auto state = Arranged(stored.state, stored.layout.state, graph.state(), origin);
   std::vector<OnnxGraph> graphs = TranslateModel({graph, weights.data(), state.data()});
   if (!info.images.empty()) {
-    TurnTargetsBack(ImageSetSpecFromText(info.images, origin), graphs.front());
+    TurnTargetsBack(ImageSetSpecFromText(info.images, origin), graph, graphs.front(), metadata);
   }
   for (OnnxGraph& each : graphs) each.metadata = metadata;
   return graphs;
