@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -41,6 +42,17 @@ struct SweepOptions {
 };
 
 fs::path LogOf(const SweepRun& run) { return fs::path(run.folder) / "log.txt"; }
+
+// Returns ": " and the first error in a run's log; "" if there is none.
+std::string FirstErrorIn(const fs::path& log) {
+  constexpr std::string_view kTime = "12:34:56", kError = " error ";
+  std::ifstream in(log);
+  for (std::string line; std::getline(in, line);) {
+    if (line.find(kError) != kTime.size()) continue;
+    return ": " + Printable(line.substr(kTime.size() + kError.size()));
+  }
+  return "";
+}
 
 // Executes a plan and shows its progress on stderr.
 class Sweep {
@@ -99,8 +111,8 @@ class Sweep {
     } else if (code == kStopped || code == kInterrupted) {
       log::Info("{} stopped after {}", run.folder, after);
     } else {
-      log::Warning("{} ended with exit code {} after {}; see {}", run.folder, code, after,
-                   LogOf(run).string());
+      log::Warning("{} ended with exit code {} after {}{}; see {}", run.folder, code, after,
+                   FirstErrorIn(LogOf(run)), LogOf(run).string());
     }
     Write();
   }

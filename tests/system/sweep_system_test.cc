@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/system/system_fixture.h"
 
@@ -128,6 +129,9 @@ TEST_F(SweepSystemTest, ARunThatFailsIsNamedAndTheOthersGoOn) {
       Run(std::string(kSweep) + "--set solver.lr=1e30,0.02 --jobs 2 --output s");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("s/solver.lr=1e30 ended with exit code 5"));
+  // The run's own words are there too, not only its log's name.
+  EXPECT_TRUE(std::regex_search(outcome.err,
+                                std::regex("exit code 5 after .*: .*(loss|finite|nan).*; see ")));
   EXPECT_THAT(Slurp(folder_ / "s" / "sweep.jsonl"),
               AllOf(HasSubstr("\"exit_code\":5,\"status\":\"failed\""),
                     HasSubstr("\"exit_code\":0,\"status\":\"completed\"")));
