@@ -216,6 +216,7 @@ def hdf5_read():
     yield "chw_where_both_fit", HWC[:, :3], LABELS, IMAGES, HWC[:, :3] / 255, 1e-6, {}
     yield "hwc_floats", HWC / 255, LABELS, IMAGES, CHW / 255, 0, {}
     yield "grey", CHW[:, 0], LABELS, IMAGES, CHW[:, 0] / 255, 1e-6, {}
+    yield "vectors_of_caffe", VECTORS[:, :2, None, None], LABELS, IMAGES, VECTORS[:, :2, None, None], 0, {}
     for kind in (">f4", ">f8", "f2", ">f2", "f8", "longdouble"):
         array = VECTORS.astype(kind)
         yield f"kind_{kind.replace('>', 'big_')}", array, LABELS, IMAGES, array, 0, {}
@@ -257,7 +258,7 @@ def hdf5_refused(h5py):
     yield "three_axes_label", VECTORS, ONE_HOT[:, None], "", "the labels have 3 axes", {}
     yield "no_samples", VECTORS[:0], LABELS[:0], "", "its data is empty", {}
     yield "no_values", VECTORS[:, :0], LABELS, "", "its data is empty", {}
-    yield "nothing", h5py.Empty("f4"), LABELS, "", "nothing.h5", {}
+    yield "nothing", h5py.Empty("f4"), LABELS, "", "the data has 0 axes", {}
     yield "fewer_labels", VECTORS, LABELS[:4], "", "5 samples and 4 labels", {}
     yield "truths", VECTORS > 0, LABELS, "", no_numbers, {}
     yield "label_truths", VECTORS, LABELS > 0, "", no_numbers, {}
@@ -266,7 +267,7 @@ def hdf5_refused(h5py):
     yield "label_objects", VECTORS, numpy.array(names, dtype=object), "", no_numbers, {}
     yield "complex", VECTORS * 1j, LABELS, "", no_numbers, {}
     yield "compound", numpy.zeros(5, [("x", "f4"), ("y", "f4")]), LABELS, "", no_numbers, {}
-    yield "lzf", numpy.zeros((5, 400)), LABELS, "", "lzf", {"compression": "lzf"}
+    yield "lzf", numpy.zeros((5, 400)), LABELS, "", "data: it is compressed by filter 32000", {"compression": "lzf"}
     yield "name_unknown", VECTORS, LABELS, "data_set: images, ", "it has no data set 'images'; it has data, label", {}
     yield "whole_targets_as_classes", VECTORS, LABELS - 5, "task: classification, ", "classes are the whole numbers", {}
 
@@ -320,11 +321,11 @@ def write_hdf5(out):
     soft, other = h5py.SoftLink, h5py.ExternalLink
     link("nested.h5", lambda file: None, "data_set: deep/er/x, label_set: /deep/y, ")
     link("soft_link.h5", links(soft("/deep/er/x"), soft("/deep/y")))
-    link("dangling.h5", links(soft("/none"), LABELS), reason="dangling.h5")
-    link("external_link.h5", links(other("vectors.h5", "data"), LABELS), reason="external_link.h5")
-    link("virtual.h5", virtual, reason="virtual.h5")
-    link("external_storage.h5", external, reason="external_storage.h5")
-    link("group.h5", lambda file: None, "data_set: deep, label_set: deep/y, ", reason="group.h5")
+    link("dangling.h5", links(soft("/none"), LABELS), reason="data: component not found")
+    link("external_link.h5", links(other("vectors.h5", "data"), LABELS), reason="data: it is a link into another file")
+    link("virtual.h5", virtual, reason="data: it is a virtual data set")
+    link("external_storage.h5", external, reason="data: its values lie in another file")
+    link("group.h5", lambda file: None, "data_set: deep, label_set: deep/y, ", reason="deep: not a dataset")
 
 
 # npy
@@ -372,7 +373,7 @@ def npy_refused():
     yield "five_axes", CHW[:, None], LABELS, "", "samples are [N, D]"
     yield "no_samples", VECTORS[:0], LABELS[:0], "", "samples are [N, D]"
     yield "fewer_labels", VECTORS, LABELS[:4], "", "for the 5 samples of"
-    yield "one_hot_i8", VECTORS, ONE_HOT.astype("i8"), "", "each label has 3 numbers"
+    yield "one_hot_i8", VECTORS, ONE_HOT.astype("i8"), "", "numpy.argmax"
     yield "layout_unknown", HWC[:, :3], LABELS, "", "data.layout"
     yield "negative_label", VECTORS, LABELS - 1, "", "the label is -1"
 
