@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
+#include <vector>
+
+#include "tests/data/temp_folder.h"
 
 namespace dtrain {
 namespace {
@@ -43,10 +43,8 @@ TEST(ThreadsByRule, TheCpusOfAnotherNodeAreOthers) {
 
 TEST(ThreadsByRule, TheEnvironmentComesFirst) {
   const auto with = [](const char* value) {
-    ::setenv("OMP_NUM_THREADS", value, 1);
-    const int threads = ThreadsByRule({{0, Cpus(0, 24)}}, 1);
-    ::unsetenv("OMP_NUM_THREADS");
-    return threads;
+    const ScopedVariable variable("OMP_NUM_THREADS", value);
+    return ThreadsByRule({{0, Cpus(0, 24)}}, 1);
   };
   EXPECT_EQ(with("3"), 3);
   EXPECT_EQ(with("5,2"), 5) << "by level of nesting";
@@ -71,14 +69,10 @@ TEST(CrowdingOf, CountsWhatTheRanksOfANodeMayUseTogether) {
 }
 
 TEST(CpuQuota, IsTheLeastOfTheGroupsAround) {
-  namespace fs = std::filesystem;
-  const fs::path root = fs::path(testing::TempDir()) / "dtrain-cgroup";
-  fs::create_directories(root / "pod/container");
-  const auto write = [&](const char* file, const char* text) {
-    std::ofstream(root / file) << text;
-  };
+  const TempFolder root;
+  const auto write = [&](const char* file, const char* text) { root.Write(file, text); };
   write("groups", "1:cpu:/elsewhere\n0::/pod/container\n");
-  const auto quota = [&] { return CpuQuota(root / "groups", root); };
+  const auto quota = [&] { return CpuQuota(root / "groups", root.path()); };
   EXPECT_EQ(quota(), 0) << "no file";
   write("pod/container/cpu.max", "max 100000\n");
   EXPECT_EQ(quota(), 0);
@@ -91,7 +85,6 @@ TEST(CpuQuota, IsTheLeastOfTheGroupsAround) {
   EXPECT_EQ(quota(), 2) << "a container's own view";
   write("groups", "1:cpu:/\n");
   EXPECT_EQ(quota(), 2);
-  fs::remove_all(root);
 }
 
 TEST(ThreadsByRule, TheFullestNodeDecides) {

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "framework/core/error.h"
 #include "tests/checkpoint/checkpoint_sample.h"
+#include "tests/data/temp_folder.h"
 #include "tests/support/message_of.h"
 
 namespace dtrain {
@@ -79,27 +79,16 @@ TEST(ChildPrograms, OneThatCannotBeExecutedIsNamed) {
   }
 }
 
-// Other users may know the folder of a log, so a link or a pipe in the log's place is refused.
-// Sets a variable while it exists.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Variable() { ::unsetenv(name_); }
-
- private:
-  const char* const name_;
-};
-
 TEST(MpirunCommand, RanksOnThisMachineGetNoVariablesOfAnotherJob) {
-  const Variable variables[] = {{"SLURM_JOBID", "7"},
-                                {"SLURM_NODELIST", "a"},
-                                {"SLURM_JOB_ID", "7"},
-                                {"PMI_RANK", "1"},
-                                {"PMIX_RANK", "1"},
-                                {"OMPI_UNIVERSE_SIZE", "4"},
-                                {"OMPI_MCA_ess_base_vpid", "1"},
-                                {"OMPI_MCA_mpi_leave_pinned", "0"},
-                                {"PMIX_MCA_gds", "hash"}};
+  const ScopedVariable variables[] = {{"SLURM_JOBID", "7"},
+                                      {"SLURM_NODELIST", "a"},
+                                      {"SLURM_JOB_ID", "7"},
+                                      {"PMI_RANK", "1"},
+                                      {"PMIX_RANK", "1"},
+                                      {"OMPI_UNIVERSE_SIZE", "4"},
+                                      {"OMPI_MCA_ess_base_vpid", "1"},
+                                      {"OMPI_MCA_mpi_leave_pinned", "0"},
+                                      {"PMIX_MCA_gds", "hash"}};
   const auto names = [](const MpirunOptions& options) {
     std::set<std::string> set;
     for (const std::string& entry : MakeMpirunCommand(options).environment) {
@@ -130,6 +119,7 @@ TEST(MpirunCommand, AProbeStartsTrueAndIsNotQuiet) {
   EXPECT_EQ(probe.log, "/tmp/words.txt");
 }
 
+// Other users may know the folder of a log, so a link or a pipe in the log's place is refused.
 TEST(ChildPrograms, ALogIsAFile) {
   const fs::path folder = FreshFolder(), pipe = folder / "pipe", link = folder / "link";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
