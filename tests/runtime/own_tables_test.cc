@@ -2,14 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <fstream>
 
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/weights_file.h"
+#include "framework/core/file.h"
 #include "framework/core/random.h"
 #include "framework/data/images/image_set.h"
+#include "framework/evaluate/evaluator.h"
 #include "framework/evaluate/predictor.h"
+#include "framework/setup/run_setup.h"
+#include "framework/setup/trained_data.h"
 #include "framework/train/auto_strategy.h"
+#include "tests/data/table_files.h"
 #include "tests/runtime/run_fixture.h"
 
 namespace dtrain {
@@ -28,9 +35,10 @@ class OwnTables : public RunFixture {
                                     "  - {{name: fc1, type: inner_product, outputs: {}}}\n"
                                     "  - {{name: loss, type: {}, input: [fc1, label]}}\n{}",
                                     outputs, loss,
-                                    outputs > 1 ? "  - {name: accuracy, type: accuracy, input: "
-                                                  "[fc1, label]}\n"
-                                                : ""));
+                                    loss == "softmax_cross_entropy"
+                                        ? "  - {name: accuracy, type: accuracy, input: "
+                                          "[fc1, label]}\n"
+                                        : ""));
     std::vector<std::string> all = settings;
     all.push_back("output=" + (folder_ / "run").string());
     config::Document document = config::Document::FromText(
@@ -52,6 +60,41 @@ class OwnTables : public RunFixture {
     }
     Write("t.csv", text);
   }
+  // Writes prices of some 400,000 by a formula.
+  void WritePrices() const {
+    std::string text = "a,b,price\n";
+    const Random random(2, Purpose::kSelfTest);
+    for (uint64_t i = 0; i < 200; ++i) {
+      const double a = random.Uniform(2 * i) * 10, b = random.Uniform(2 * i + 1);
+      text += fmt::format("{},{},{}\n", a, b, 300'000 + 20'000 * a - 5'000 * b);
+    }
+    Write("t.csv", text);
+  }
+  void ExpectPrices() const {
+    Predictor predictor((folder_ / "run").string(), "cpu");
+    EXPECT_NEAR(predictor.Predict(std::vector<float>{2, 0.5f})[0][0], 337'500, 300);
+    EXPECT_NEAR(predictor.images().target_mean[0], 397'500, 20'000);
+    EXPECT_GT(predictor.images().target_deviation[0], 10'000);
+  }
+  // Returns the loss of the run's weights on its test split, as `dtrain eval` computes it.
+  double LossOf(const RunConfig& config) const {
+    double loss = 0;
+    LocalWorld::Run(1, [&](Transport& transport) {
+      const std::unique_ptr<Dataset> data = LoadData(config);
+      const Graph graph = ReadModel(config, data->fields());
+      DecideTargets(graph, *data);
+      const auto weights = FindWeights((folder_ / "run").string());
+      const Checkpoint checkpoint = LoadWeights(weights, ModelLayoutOf(graph, *data));
+      NormaliseAsTrained(checkpoint.info, weights.string(), *data);
+      ExecutionPlan plan = DecidePlan(config, graph, 1, ThreadsHere(1));
+      const std::unique_ptr<Net> net = MakeNet(graph, {}, plan);
+      loss = JoinEvaluations(transport, *data,
+                             EvaluateBlocks(*net, *data, Split::kTest, checkpoint.weights.data(),
+                                            checkpoint.state.data(), 0, 1))
+                 .loss;
+    });
+    return loss;
+  }
 };
 
 TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
@@ -69,25 +112,138 @@ TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   }
 }
 
-// Targets are normalised for the net, and turned back in what the run and the predictor say.
+// Targets are normalised for the net, and turned back in what the run, an evaluation and the predictor say.
 TEST_F(OwnTables, LargeTargetsAreLearnedAndAnsweredInTheirUnit) {
-  std::string text = "a,b,price\n";
+  WritePrices();
+  for (const char* workers : {"1", "2"}) {
+    const RunConfig config = Config("mean_squared_error", 1, "task: regression",
+                                    {std::string("cluster.workers=") + workers, "epochs=30"});
+    const TrainResult result = Run(config);
+    ASSERT_TRUE(result.summary.test.has_value());
+    EXPECT_LT(result.summary.test->loss, 100.0 * 100.0) << "the squared unit of the prices";
+    EXPECT_GT(result.summary.test->loss, 0);
+    EXPECT_NEAR(LossOf(config), result.summary.test->loss, 1e-6 * result.summary.test->loss);
+    ExpectPrices();
+    std::filesystem::remove_all(folder_ / "run");
+  }
+}
+
+// Mean and deviation are those of all samples.
+TEST_F(OwnTables, LargeTargetsOfTheFirstSamplesAreLearned) {
+  WritePrices();
+  Run(Config("mean_squared_error", 1, "task: regression", {"data.limit=100", "epochs=60"}));
+  ExpectPrices();
+}
+
+TEST_F(OwnTables, EachOfSeveralTargetsIsAnsweredInItsUnit) {
+  std::vector<float> samples;
+  std::vector<double> targets;
   const Random random(2, Purpose::kSelfTest);
   for (uint64_t i = 0; i < 200; ++i) {
-    const double a = random.Uniform(2 * i) * 10, b = random.Uniform(2 * i + 1);
-    text += fmt::format("{},{},{}\n", a, b, 300'000 + 20'000 * a - 5'000 * b);
+    const float a = random.Uniform(2 * i) * 10, b = random.Uniform(2 * i + 1);
+    samples.insert(samples.end(), {a, b});
+    targets.insert(targets.end(), {300'000 + 20'000 * a, -2 + 0.01 * b});
   }
-  Write("t.csv", text);
+  Write("x.npy", NpyOf<float>("<f4", "200, 2", samples));
+  Write("y.npy", NpyOf<double>("<f8", "200, 2", targets));
   const TrainResult result =
-      Run(Config("mean_squared_error", 1, "task: regression", {"epochs=30"}));
+      Run(Config("mean_squared_error", 2, "task: regression",
+                 {"data.name=npy", "data.train=" + (folder_ / "x.npy").string(),
+                  "data.train_labels=" + (folder_ / "y.npy").string(), "epochs=60"}));
   ASSERT_TRUE(result.summary.test.has_value());
-  EXPECT_LT(result.summary.test->loss, 100.0 * 100.0) << "the squared unit of the prices";
-  EXPECT_GT(result.summary.test->loss, 0);
+  EXPECT_LT(result.summary.test->loss, 1e-4) << "of normalised targets: they share no unit";
   Predictor predictor((folder_ / "run").string(), "cpu");
-  EXPECT_NEAR(predictor.Predict(std::vector<float>{2, 0.5f})[0][0], 337'500, 300);
-  const ImageSetSpec spec = predictor.images();
-  EXPECT_NEAR(spec.target_mean[0], 397'500, 20'000);
-  EXPECT_GT(spec.target_deviation[0], 10'000);
+  const std::vector<double> answer = predictor.Predict(std::vector<float>{2, 0.5f})[0];
+  EXPECT_NEAR(answer.at(0), 340'000, 300);
+  EXPECT_NEAR(answer.at(1), -1.995, 1e-4);
+}
+
+// A row of the houses of configs/README.md: area, rooms, year and price.
+using House = std::array<double, 4>;
+
+std::vector<House> Houses(int count) {
+  const Random random(7, Purpose::kSelfTest), noise(8, Purpose::kSelfTest);
+  std::vector<House> houses;
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<uint64_t>(4 * i);
+    const double area = std::round(500 + 2000.0 * random.Uniform(at)) / 10;
+    const auto rooms = static_cast<double>(1 + random.Below(at + 1, 6));
+    const auto year = static_cast<double>(1950 + random.Below(at + 2, 70));
+    const double price = 3000 * area + 5000 * rooms + 500 * (year - 1950) +
+                         5000 * noise.Normal(static_cast<uint64_t>(i));
+    houses.push_back({area, rooms, year, std::round(price)});
+  }
+  return houses;
+}
+
+std::string CsvOf(std::span<const House> houses) {
+  std::string text = "area,rooms,year,price\n";
+  for (const auto& [area, rooms, year, price] : houses) {
+    text += fmt::format("{},{},{},{}\n", area, rooms, year, price);
+  }
+  return text;
+}
+
+// Returns the columns of a house, the year from 1950 on, and a 1 for the constant.
+std::array<double, 4> TermsOf(const House& house) {
+  return {house[0], house[1], house[2] - 1950, 1};
+}
+
+// Returns the factors of the terms with the least squared error, by the normal equations.
+std::array<double, 4> LeastSquares(std::span<const House> houses) {
+  double equations[4][5] = {};
+  for (const House& house : houses) {
+    const auto terms = TermsOf(house);
+    for (int i = 0; i < 4; ++i) {
+      for (int j = 0; j < 4; ++j) equations[i][j] += terms[i] * terms[j];
+      equations[i][4] += terms[i] * house[3];
+    }
+  }
+  for (int pivot = 0; pivot < 4; ++pivot) {  // Gauss-Jordan; the matrix is positive definite
+    for (int i = 0; i < 4; ++i) {
+      const double factor = equations[i][pivot] / equations[pivot][pivot];
+      for (int j = pivot; j < 5 && i != pivot; ++j) equations[i][j] -= factor * equations[pivot][j];
+    }
+  }
+  std::array<double, 4> factors;
+  for (int i = 0; i < 4; ++i) factors[i] = equations[i][4] / equations[i][i];
+  return factors;
+}
+
+// Returns a config that configs/README.md shows, which begins with this line.
+std::string Documented(const std::string& first_line) {
+  const std::string text = ReadFile(DTRAIN_SOURCE_DIR "/configs/README.md");
+  const size_t begin = text.find("```yaml\n" + first_line);
+  if (begin == std::string::npos) return "";
+  return text.substr(begin + 8, text.find("\n```", begin) - begin - 7);
+}
+
+TEST_F(OwnTables, TheDocumentedRecipeOfHousesIsNearlyAsGoodAsLeastSquares) {
+  const std::vector<House> houses = Houses(2000);
+  const auto train = std::span(houses).first(1800), test = std::span(houses).last(200);
+  Write("train.csv", CsvOf(train));
+  Write("test.csv", CsvOf(test));
+  Write("net.yaml", Documented("# net.yaml"));
+  config::Document document = config::Document::FromText(
+      Documented("# houses.yaml"), "houses.yaml",
+      {"model.name=" + (folder_ / "net.yaml").string(),
+       "data.train=" + (folder_ / "train.csv").string(),
+       "data.test=" + (folder_ / "test.csv").string(), "output=" + (folder_ / "run").string()});
+  Run(ReadRunConfig(document));
+  std::vector<double> samples;
+  for (const House& house : test) samples.insert(samples.end(), house.begin(), house.end() - 1);
+  const auto answers = Predictor((folder_ / "run").string(), "cpu").Predict(Numbers(samples));
+  const std::array<double, 4> factors = LeastSquares(train);
+  double error = 0, least = 0;
+  for (size_t i = 0; i < test.size(); ++i) {
+    const auto terms = TermsOf(test[i]);
+    double fitted = 0;
+    for (int k = 0; k < 4; ++k) fitted += factors[k] * terms[k];
+    error += std::abs(answers.at(i).at(0) - test[i][3]);
+    least += std::abs(fitted - test[i][3]);
+  }
+  EXPECT_NEAR(least / 200, 5000 * std::sqrt(2 / 3.14159), 600) << "the noise of the prices";
+  EXPECT_LE(error, 1.25 * least);
 }
 
 // A probability is no number to be scaled.
