@@ -65,7 +65,9 @@ std::vector<int64_t> Drawn(const Dataset& whole) {
   for (auto& [number, places] : by_class) {
     std::ranges::sort(places);
     for (size_t i = 0; i < places.size(); ++i) {
-      places[i].at = (static_cast<double>(i) + 0.5) / static_cast<double>(places.size());
+      // The last one of a class is trained on, even if it is the only one.
+      const bool last = i + 1 == places.size();
+      places[i].at = last ? 1 : (static_cast<double>(i) + 0.5) / static_cast<double>(places.size());
     }
     line.insert(line.end(), places.begin(), places.end());
   }

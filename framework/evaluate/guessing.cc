@@ -51,11 +51,17 @@ void DescribeGuess(const Graph& graph, const Dataset& dataset, Summary& summary)
 }
 
 std::string GuessText(double accuracy, const Guess& guess, const std::string& split) {
+  if (guess.accuracy == 1) {
+    return fmt::format(
+        "{} accuracy {:.2f} % says nothing: all samples of the split are of one class", split,
+        100 * accuracy);
+  }
+  const bool above = accuracy > guess.accuracy;  // by less than so few samples differ by chance
   return fmt::format(
-      "{} accuracy {:.2f} % is that of guessing: it is no better than the same answer for every "
-      "sample, which has {:.2f} %; check the labels, and try another solver.lr or more epochs, "
-      "unless the classes are very uneven: then the accuracy says little",
-      split, 100 * accuracy, 100 * guess.accuracy);
+      "{} accuracy {:.2f} % {} that of guessing: the same answer for every sample has {:.2f} %; "
+      "check the labels, and try another solver.lr or more epochs, unless the classes are very "
+      "uneven: then the accuracy says little",
+      split, 100 * accuracy, above ? "may be" : "is", 100 * guess.accuracy);
 }
 
 void WarnOfGuessing(const Summary& summary, const std::string& run) {

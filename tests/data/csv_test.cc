@@ -189,6 +189,7 @@ TEST_F(Csv, ACommaIsTheSeparatorOnlyWhereItIsTheMostFrequentAlone) {
     return MessageOf<DataError>([&] { Read(text); });
   };
   EXPECT_THAT(message("1,5;0\n2,5;1\n"), HasSubstr("data.decimal: \",\""));
+  EXPECT_THAT(message("a;b\n1,5;0\n2,5;1\n"), HasSubstr("data.decimal: \",\""));
   EXPECT_THAT(message("1,5,0;0\n2,5;1\n"), Not(HasSubstr("data.decimal")));
   const CsvTable quoted = Read("\"a; b; c\",d\n1,0\n2,1\n");
   EXPECT_THAT(quoted.names, ElementsAre("a; b; c", "d")) << "separators in quotes are none";

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
+#include <cmath>
+
 #include "framework/core/error.h"
 #include "framework/hdf5/hdf5_file.h"
 #include "tests/data/table_files.h"
@@ -157,23 +159,25 @@ TEST_F(Hdf5Data, FilesOfFloatsAndOfDoublesAreReadAsDoubles) {
     folder_.Write(name, std::string(file.Finish().Content()));
     Add(Path(name), "data", {2, 1}, type, values.data());
   };
-  const auto set = [&](const char* first, const char* second) {
-    return SourceOf("hdf5", fmt::format("train: [{}, {}], mean: [16777216], deviation: [1]",
-                                        Path(first), Path(second)))
-        ->Load("", 1);
+  const auto samples = [&](const char* first, const char* second) {
+    const auto set =
+        SourceOf("hdf5", fmt::format("train: [{}, {}]", Path(first), Path(second)))->Load("", 1);
+    EXPECT_EQ(set->notes()->files, Path(first) + " and 1 more");
+    std::vector<float> values;
+    for (int64_t i = 0; i < 4; ++i) values.push_back(SampleOf(*set, Split::kTrain, i).first[0]);
+    return values;
   };
-  const auto expect = [&] {
-    EXPECT_EQ(SampleOf(*set("less.h5", "more.h5"), Split::kTrain, 3).first[0], 1);
-    EXPECT_EQ(SampleOf(*set("more.h5", "less.h5"), Split::kTrain, 1).first[0], 1);
-    EXPECT_EQ(SampleOf(*set("more.h5", "less.h5"), Split::kTrain, 3).first[0], -16777209);
-  };
-  write("less.h5", H5T_IEEE_F32LE, {8, 7});
-  write("more.h5", H5T_IEEE_F64LE, {8, 16777217});
-  expect();
-  write("less.h5", H5T_STD_I16LE, {8, 7});
-  write("more.h5", H5T_STD_I64LE, {8, 16777217});
-  expect();
-  EXPECT_EQ(set("less.h5", "more.h5")->notes()->files, Path("less.h5") + " and 1 more");
+  write("floats.h5", H5T_IEEE_F32LE, {16777214, 16777216});
+  write("doubles.h5", H5T_IEEE_F64LE, {16777216, 16777217});
+  const auto deviation = static_cast<float>(std::sqrt(1.1875));
+  const auto near = [&](float value) { return testing::FloatNear(value / deviation, 1e-6f); };
+  EXPECT_THAT(samples("floats.h5", "doubles.h5"),
+              ElementsAre(near(-1.75f), near(0.25f), near(0.25f), near(1.25f)));
+  EXPECT_THAT(samples("doubles.h5", "floats.h5"),
+              ElementsAre(near(0.25f), near(1.25f), near(-1.75f), near(0.25f)));
+  write("short.h5", H5T_STD_I16LE, {1, 3});
+  write("long.h5", H5T_STD_I64LE, {1, 3});
+  EXPECT_THAT(samples("short.h5", "long.h5"), ElementsAre(-1, 1, -1, 1));
 }
 
 TEST_F(Hdf5Data, TheNamesOfSetsAreAHintOnlyWhereTheyAreMissing) {

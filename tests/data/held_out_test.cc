@@ -196,9 +196,9 @@ class ClassesSource : public DatasetSource {
   std::vector<uint16_t> labels_;
 };
 
-// Returns the samples of each class in the splits of the set, 0.2 of which validate and 0.1 test.
-std::array<std::vector<int>, 3> CountsOf(const std::vector<int>& samples) {
-  const auto source = HoldOut(std::make_shared<ClassesSource>(samples), 0.2);
+// Returns the samples of each class in the splits of the set, 0.1 of which test.
+std::array<std::vector<int>, 3> CountsOf(const std::vector<int>& samples, double validation = 0.2) {
+  const auto source = HoldOut(std::make_shared<ClassesSource>(samples), validation);
   const auto set = source->Load("", 1);
   std::array<std::vector<int>, 3> counts;
   for (const Split split : kSplits) {
@@ -250,6 +250,15 @@ TEST(HeldOut, ARareClassStaysInTraining) {
       EXPECT_NEAR(train[1], 0.7 * rare, 1);
       EXPECT_NEAR(validation[1], 0.2 * rare, 1);
       EXPECT_NEAR(test[1], 0.1 * rare, 1);
+    }
+  }
+}
+
+TEST(HeldOut, TheOnlySampleOfAClassIsTrainedOn) {
+  for (const double validation : {0.3, 0.4, 0.5, 0.6}) {
+    for (int others = 4; others <= 12; ++others) {
+      const auto train = std::get<0>(CountsOf({others, 1, others}, validation));
+      EXPECT_EQ(train[1], 1) << others << " beside it, " << validation << " held out";
     }
   }
 }

@@ -180,14 +180,19 @@ bool HasDecimalComma(const Csv& csv, std::string field) {
   return csv.IsNumber(field);
 }
 
+// Returns the beginning of a hint for a field that is no number.
+std::string CommaHint(const Csv& csv, const std::string& field) {
+  if (!HasDecimalComma(csv, field)) return "";
+  return "data.decimal: \",\", if its numbers have a decimal comma; ";
+}
+
 double Number(const Csv& csv, const Fields& names, size_t column, const std::string& field) {
   const auto number = csv.NumberIn(field);
   if (number && std::isfinite(static_cast<float>(*number))) return *number;
-  const std::string comma = "data.decimal: \",\", if its numbers have a decimal comma; ";
   throw DataError(
       fmt::format("{}: {} {}", csv.Where(), ColumnName(names, column),
                   field.empty() ? "is empty" : fmt::format("is '{}', not a number", field)),
-      (HasDecimalComma(csv, field) ? comma : "") +
+      CommaHint(csv, field) +
           "every cell needs a number; remove the line, fill the cell, or leave the column out by "
           "data.ignore");
 }
@@ -257,7 +262,8 @@ bool IsHeader(const Csv& csv, const Fields& first, const CsvFormat& format) {
   if (std::ranges::none_of(first, [&](const auto& f) { return csv.IsNumber(f); })) return true;
   throw DataError(fmt::format("{}: {} is '{}', not a number, and others are numbers", csv.Where(),
                               ColumnName({}, *text), first[*text]),
-                  "every cell needs a number; data.header: yes, if these are names");
+                  CommaHint(csv, first[*text]) +
+                      "every cell needs a number; data.header: yes, if these are names");
 }
 
 // A name is searched only if there is a header.
