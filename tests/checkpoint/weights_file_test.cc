@@ -32,7 +32,7 @@ struct Sample : CheckpointSample {
     weights.resize(static_cast<size_t>(layout.parameters.size()));
     momentum = weights;
     weights[3] = -0.0f;
-    weights[4] = std::nanf("");
+    weights[4] = std::numeric_limits<float>::denorm_min();
   }
 };
 
@@ -336,6 +336,7 @@ TEST_F(WeightsFiles, WeightsOfADivergedRunAreRefused) {
 }
 
 TEST_F(WeightsFiles, NumbersThatAreNoneAreCountedEverywhere) {
+  sample_.weights[4] = std::nanf("");
   sample_.state[1] = std::numeric_limits<float>::infinity();
   sample_.momentum[5] = std::nanf("");
   sample_.momentum[6] = -std::numeric_limits<float>::infinity();
