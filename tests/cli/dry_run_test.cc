@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -106,6 +107,17 @@ class DryRunCommand : public ::testing::Test {
     return errors;
   }
 };
+
+// "1.52 ms (6 steps on the run's batches, 21053 samples/s)", with 32 samples a step.
+TEST_F(DryRunCommand, TheRateIsThatOfTheTimedSteps) {
+  const CommandOutcome dry = Dry({});
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(
+      dry.out, found, std::regex("([0-9.]+) ms \\([0-9]+ steps? on .*, ([0-9]+) samples/s")))
+      << dry.out;
+  const double milliseconds = std::stod(found[1]), rate = std::stod(found[2]);
+  EXPECT_NEAR(rate * milliseconds / 1e3, 32, 32 * 0.01 + rate * 0.005 / 1e3);
+}
 
 TEST_F(DryRunCommand, SaysWhatTheRunThenDoes) {
   const std::set<std::string> before = Files();

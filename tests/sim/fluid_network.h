@@ -37,6 +37,12 @@ class FluidNetwork {
     return delivered;
   }
 
+  // Returns the largest share of a message over the smallest.
+  double SpreadOfShares() const {
+    const auto [least, most] = std::ranges::minmax(messages_, {}, &Message::weight);
+    return most.weight / least.weight;
+  }
+
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr double kTiny = 1e-6;

@@ -1,6 +1,7 @@
 // Tests random traffic over many seeds: against the fluid reference, and for invariants.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "framework/core/random.h"
@@ -31,17 +32,25 @@ void SendAtRandom(NotingNetwork& net, uint64_t seed) {
   }
 }
 
+// A message that is late by a nanosecond holds up another one by as many as its share is larger, so the tolerance of one
+// message grows with the spread of shares.  That of the mean does not.
 void ExpectAsFluid(const NetworkModel& model, double tolerance) {
+  double sum = 0, count = 0;
   for (const int64_t seed : SeedRange(Seeds())) {
     NotingNetwork net(model, 8);
     SendAtRandom(net, seed);
     net.Run();
-    const std::vector<double> expected = FluidNetwork(model, net.messages).Run();
+    FluidNetwork fluid(model, net.messages);
+    const double most = tolerance * fluid.SpreadOfShares();
+    const std::vector<double> expected = fluid.Run();
     for (int i = 0; i < kMessages; ++i) {
-      ASSERT_NEAR(static_cast<double>(net.messages[i].delivered), expected[i], tolerance)
-          << "message " << i << ", seed " << seed;
+      const auto delivered = static_cast<double>(net.messages[i].delivered);
+      ASSERT_NEAR(delivered, expected[i], most) << "message " << i << ", seed " << seed;
+      sum += std::abs(delivered - expected[i]);
+      ++count;
     }
   }
+  EXPECT_LE(sum / count, tolerance / 4);
 }
 
 TEST(NetworkSeeds, FifoIsAsTheFluid) { ExpectAsFluid(RoundNumbers(Queue::kFifo), 0.01); }
