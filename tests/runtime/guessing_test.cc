@@ -144,8 +144,9 @@ TEST_F(GuessingRun, WarnsAtTheEndAndInTheSummary) {
 }
 
 TEST_F(GuessingRun, ASimulationKnowsItToo) {
-  SimulatedRun run(OfLine("simulated", true, {"cluster.workers=2", "cluster.step_seconds=0.01"}),
-                   std::nullopt, true);
+  const RunConfig config =
+      OfLine("simulated", true, {"cluster.workers=2", "cluster.step_seconds=0.01"});
+  SimulatedRun run(config, std::nullopt, true);
   const Summary summary = run.Run([](double, const MetricsPoint&, Split, const Evaluation&) {});
   EXPECT_EQ(summary.test->guess_accuracy, 0.75);
   EXPECT_FALSE(summary.test->guessing);
