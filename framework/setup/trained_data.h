@@ -30,7 +30,8 @@ void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, cons
 // A resumed run calls this after NormaliseAsTrained.  Throws CheckpointMismatch with all differences, the checkpoint's
 // value and the present one; with `checkpoint.other_data: take` it warns of them instead.  Samples are compared by the
 // hash of the training split, or of all splits if an older program wrote the checkpoint.  Samples that are held out by
-// class differ from those of a checkpoint without hashes.  If only other splits differ, it warns.  Hashes are computed only if the checkpoint has its own: `hashes` is then Dataset::Hashes, else empty.
+// class differ from those of a checkpoint without hashes.  If only other splits differ, it warns.  Hashes are computed
+// only if the checkpoint has its own: `hashes` is then Dataset::Hashes, else empty.
 void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, const Dataset& data,
                      DataHashes& hashes);
 

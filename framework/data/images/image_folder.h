@@ -17,12 +17,11 @@ namespace dtrain {
 
 struct ImageList {
   std::filesystem::path folder;
-  std::vector<std::string> classes;          // names of its folders
-  std::vector<std::filesystem::path> files;  // below `folder`
-  std::vector<uint16_t> labels;              // of each file
-  int64_t passed_over = 0;                   // files that are no images by their names
-  std::vector<std::filesystem::path>
-      left_out;  // folders below `folder` that are not read: links, mostly
+  std::vector<std::string> classes;             // names of its folders
+  std::vector<std::filesystem::path> files;     // below `folder`
+  std::vector<uint16_t> labels;                 // of each file
+  int64_t passed_over = 0;                      // files that are no images by their names
+  std::vector<std::filesystem::path> left_out;  // folders that are not read: links, mostly
 };
 
 // Returns the images in a folder and its subfolders, sorted; adds what it passes over to `list`.  Throws DataError if a
@@ -41,12 +40,11 @@ ImageList WithClassesOf(const ImageList& other, ImageList list);
 
 struct ReadOptions {
   int threads = 1;
-  int64_t skip_broken =
-      0;  // broken images that are left out, with those of earlier calls; more are an error
+  int64_t skip_broken = 0;  // broken images left out, with those of earlier calls; more: error
 };
 
-// Decodes all images, and logs how many were turned by EXIF orientation.  Adds the names of left-out images to `broken`,
-// which has those of earlier calls.  Throws DataError with the number of broken images and their names.
+// Decodes all images, and logs how many were turned by EXIF orientation.  Adds the names of left-out images to
+// `broken`, which has those of earlier calls.  Throws DataError with the number of broken images and their names.
 LabelledImages ReadImages(const ImageList& list, const ImageSetSpec& spec,
                           const ReadOptions& options, std::vector<std::string>& broken);
 
