@@ -243,7 +243,7 @@ CheckpointInfo DescribedBy(const RunConfig& config, const fs::path& weights) {
   DecideTargets(ReadModel(config, data->fields()), *data);
   const CheckpointInfo stored = ReadStoredInfo(weights);
   const std::string normalised = NormaliseAsTrained(stored, weights.string(), *data);
-  CheckTrainedOn(stored, weights.string(), *data, /*tell=*/true);
+  CheckTrainedOn(stored, weights.string(), *data, /*tell=*/true, /*evaluates=*/false);
   if (!normalised.empty()) log::Warning("{}", normalised);
   TellData(config, *data);
   CheckpointInfo described;

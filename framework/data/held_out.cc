@@ -1,9 +1,9 @@
 // Implements HoldOut: training samples become the validation split, or the test split of a set without one.
 //
 // Each class gives its share.  Sample i of a class of n, in an order drawn at random, stands at (i + 1/2) / n of a line
-// from 0 to 1, and the splits are parts of the line: test, validation, training.  So the sizes of the splits do not
-// depend on the classes, each class gives its share rounded to a sample, and even a class of one sample stays in the
-// training split while less than half of all samples is held out.  Samples without classes count as one class.
+// from 0 to 1, the last one at 1, and the splits are parts of the line: test, validation, training.  So the sizes of the
+// splits do not depend on the classes, each class gives its share rounded to a sample, and the training split has a
+// sample of every class while it has as many samples as there are classes.  Samples without classes count as one class.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -127,7 +127,7 @@ void NoteGuessing(const json& summary, ordered_json& report) {
   if (guessing == test->end() || *guessing != true || !guess) return;
   report["notes"].push_back(
       fmt::format("the test accuracy is that of guessing: the same answer for every sample has "
-                  "{:.2f} %; the model has not learned",
+                  "{:.2f} %. The model has not learned, or the classes are very uneven",
                   100 * *guess));
 }
 
