@@ -232,7 +232,7 @@ TEST_F(EarlyEndTest, AResumeSaysWhyThereIsNothingToDo) {
   EXPECT_THAT(resumed("short", {"max_steps=4"}),
               HasSubstr("is complete: step 4 of 4; with a higher max_steps it goes on"));
   EXPECT_THAT(
-      resumed("idle", {"solver.lr=1e-30", "evaluate.every_steps=2", "stop.patience=3"}),
+      resumed("idle", {"solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"}),
       HasSubstr("is complete: 3 evaluations in a row were no better than the best (step 7); with a "
                 "higher stop.patience it goes on"));
 }
@@ -311,7 +311,7 @@ TEST_F(EarlyEndTest, PatienceEndsARunThatGetsNoBetter) {
     const std::string output = fmt::format("run{}", workers);
     // The learning rate is so small that no evaluation is better than the first.
     const TrainResult result = Run(
-        Config(output, workers, {"solver.lr=1e-30", "evaluate.every_steps=2", "stop.patience=3"}));
+        Config(output, workers, {"solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"}));
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
                 HasSubstr("the run ends here: 3 evaluations in a row were no better"));
     EXPECT_EQ(result.code, ExitCode::kDone);
@@ -361,7 +361,7 @@ TEST_F(EarlyEndTest, ASimulatedRunIsEvaluatedAndEndsAsARealOne) {
 TEST_F(EarlyEndTest, ASimulatedRunHasPatienceAndAGhostKnowsNoTarget) {
   const RunConfig config =
       Config("sim", 2,
-             {"strategy=ps_asp", "solver.lr=1e-30", "evaluate.every_steps=2", "stop.patience=3"});
+             {"strategy=ps_asp", "solver.lr=1e-12", "evaluate.every_steps=2", "stop.patience=3"});
   const Summary numeric = SimulatedRun(config, std::nullopt, true).Run();
   EXPECT_NEAR(numeric.steps, 8, 2);
   EXPECT_EQ(numeric.status, "completed");

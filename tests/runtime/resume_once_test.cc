@@ -98,7 +98,7 @@ TEST_F(ResumeOnce, ASimulationThatEndedEarlyCountsAllOnce) {
     SCOPED_TRACE(strategy);
     fs::remove_all(folder_ / "whole");
     const Keys keys = Joined(Dense(), {fmt::format("strategy={{name: {}}}", strategy),
-                                       "solver.lr=1e-30", "stop.patience=2", "epochs=3"});
+                                       "solver.lr=1e-12", "stop.patience=2", "epochs=3"});
     const Summary whole = Simulate(Config("whole", keys), "none");
     EXPECT_LT(whole.epochs, 2);
     for (const fs::path& newest : Checkpoints("whole")) {
@@ -184,7 +184,7 @@ TEST_F(ResumeOnce, ARealRunIsEvaluatedOnce) {
        {"cluster={}", "cluster.workers=2", "data.validation=0.2", "checkpoint.keep_best=true"}},
       {"patience",
        {"cluster={}", "cluster.workers=2", "data.validation=0.2", "checkpoint.keep_best=true",
-        "solver.lr=1e-30", "stop.patience=3"}},
+        "solver.lr=1e-12", "stop.patience=3"}},
       {"target", {"cluster={}", "cluster.workers=1", "stop.target=0.2"}}};
   for (const RealCase& one : cases) {
     SCOPED_TRACE(one.name);
@@ -211,7 +211,7 @@ class ResumeElsewhere : public ResumeOnce {
     return Joined(
         {"cluster={}", "cluster.workers=1", "evaluate.every_steps=2", "evaluate.every_epochs=0",
          "checkpoint.every_steps=4", "checkpoint.every_epochs=0", "data.validation=0.2",
-         "checkpoint.keep_best=true", "solver.lr=1e-30", "stop.patience=7"},
+         "checkpoint.keep_best=true", "solver.lr=1e-12", "stop.patience=7"},
         more);
   }
   fs::path At(int64_t step) const { return folder_ / "whole/checkpoints" / CheckpointName(step); }

@@ -86,6 +86,12 @@ TEST(RunResults, PatienceLastsWhileTheLossFalls) {
   const std::vector<Evaluation> falling = {Scored(0.5, 0.7), Scored(0.5, 0.69), Scored(0.4, 0.68),
                                            Scored(0.5, 0.67)};
   EXPECT_FALSE(evaluated(falling).over());
+  // Rounding makes the loss of a run that stands still lower now and then.
+  EXPECT_TRUE(evaluated({Scored(0.5, 0.7), Scored(0.5, 0.69998), Scored(0.5, 0.69996)}).over());
+  // Many small steps are a fall.
+  EXPECT_FALSE(
+      evaluated({Scored(0.5, 0.7), Scored(0.5, 0.69995), Scored(0.5, 0.6999), Scored(0.5, 0.69985)})
+          .over());
   // The accuracy gets better while the loss rises.
   EXPECT_FALSE(evaluated({Scored(0.5, 0.7), Scored(0.6, 0.8), Scored(0.6, 0.9), Scored(0.7, 1.0),
                           Scored(0.7, 1.1)})
