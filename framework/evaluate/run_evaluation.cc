@@ -120,14 +120,16 @@ void RunResults::CompareWithBest(const MetricsPoint& at, const Evaluation& evalu
   if (!criterion_) criterion_ = MeasureOf(evaluation);
   const double value = ValueOf(*criterion_, evaluation);
   const bool more = criterion_ == Criterion::kAccuracy;  // a higher value is better
-  const bool higher = more && std::isfinite(value) && (!best_ || value > best_->value());
+  // The loss of a run that stands still changes by rounding; the bound is that of PyTorch's ReduceLROnPlateau.
+  constexpr double kLower = 1e-4;
+  const bool gains =
+      std::isfinite(value) &&
+      (!best_ || (more ? value > best_->value() : value < (1 - kLower) * best_->value()));
   if (IsBetter(value, evaluation.loss)) {
     best_ = Measured(at, evaluation);
     loss_of_best_ = evaluation.loss;
   }
-  // An accuracy of few samples stands still for many evaluations of a run that learns, while its loss falls.  The loss of
-  // a run that stands still changes, too, by rounding; the bound is that of PyTorch's ReduceLROnPlateau.
-  constexpr double kLower = 1e-4;
+  // An accuracy of few samples stands still for many evaluations of a run that learns, while its loss falls.
   const bool lower_loss = std::isfinite(evaluation.loss) &&
                           (!std::isfinite(lowest_loss_) ||
                            evaluation.loss < lowest_loss_ - kLower * std::abs(lowest_loss_));
@@ -135,7 +137,7 @@ void RunResults::CompareWithBest(const MetricsPoint& at, const Evaluation& evalu
   // An evaluation of the same step does not count twice: a run that is resumed at its end evaluates there once more.
   // The first evaluation does not count either; later ones are compared with it, even if it is not finite.
   const bool first = compared_step_ < 0;
-  if (at.step != compared_step_) no_better_ = higher || lower_loss || first ? 0 : no_better_ + 1;
+  if (at.step != compared_step_) no_better_ = gains || lower_loss || first ? 0 : no_better_ + 1;
   compared_step_ = at.step;
   if (reached_ || stop_.target <= 0) return;
   const bool good = more ? value >= stop_.target : value <= stop_.target;
