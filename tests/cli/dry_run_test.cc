@@ -59,7 +59,7 @@ class DryRunCommand : public ::testing::Test {
     more.emplace_back("--json");
     const CommandOutcome outcome = Dry(more);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return outcome.code == 0 ? json::parse(outcome.out) : json();
+    return outcome.code == 0 ? json(IndentedJson(outcome.out)) : json();
   }
   // Leaves a finished run in folder_/run; `more` sets its length.
   void Trained(const std::string& more) const {
