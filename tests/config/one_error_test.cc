@@ -139,6 +139,17 @@ TEST(OneError, TheSameErrorTwiceOnTheFirstLineHasThatLine) {
               ::testing::ElementsAre("run.yaml:1:13: nothing is called 'b' (and line 1)"));
 }
 
+TEST(OneError, TheSameErrorOfAnArgumentHasTheArgument) {
+  Document document = Document::FromText("a: [b]\n", "run.yaml", {"c=[b]"});
+  Reader root = document.root();
+  for (const char* key : {"a", "c"}) {
+    const std::vector<std::string> names = root.Strings(key, {});
+    root.AddErrorOnce("b", key, names.size() - 1, "nothing is called 'b'", "");
+  }
+  EXPECT_THAT(document.errors(),
+              ::testing::ElementsAre("run.yaml:1:5: nothing is called 'b' (and --set c=[b])"));
+}
+
 // A list of sections that is something else is read as empty, which nobody meant.
 TEST(OneError, NothingIsCheckedByAListThatIsNone) {
   const auto error_of = [](const std::string& text) {
