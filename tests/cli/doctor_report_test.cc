@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -86,6 +87,10 @@ TEST(DoctorReport, AdvisesOnACudaModuleThatDoesNotLoad) {
   EXPECT_THAT(AdviceFor(info), ElementsAre("no GPU can be used: install CUDA's libraries"));
 }
 
+bool IsFirstLine(const std::string& file, int64_t number) {
+  return std::filesystem::exists(file) && ReadFile(file) == std::to_string(number) + "\n";
+}
+
 TEST(DoctorReport, FindsWhatThisMachineHas) {
   const DoctorInfo info = GatherDoctorInfo();
   EXPECT_GE(info.cores, 1);
@@ -100,8 +105,22 @@ TEST(DoctorReport, FindsWhatThisMachineHas) {
   ASSERT_TRUE(memory.starts_with(total));
   EXPECT_GE(static_cast<double>(info.memory_bytes),
             1024 * std::stod(memory.substr(total.size())) - 1e6);
-  if (ReadFile("/proc/cpuinfo").find(" amx_tile ") != std::string::npos) {
+  const std::string cpus = ReadFile("/proc/cpuinfo");
+  if (cpus.find("model name") != std::string::npos) {
+    EXPECT_THAT(cpus, HasSubstr(": " + info.cpu + "\n"));
+    EXPECT_FALSE(info.cpu.starts_with(' '));
+  }
+  if (cpus.find(" amx_tile ") != std::string::npos) {
     EXPECT_TRUE(info.amx_reported);
+  }
+  if (info.memory_limit_bytes > 0) {
+    EXPECT_TRUE(IsFirstLine("/sys/fs/cgroup/memory.max", info.memory_limit_bytes) ||
+                IsFirstLine("/sys/fs/cgroup/memory/memory.limit_in_bytes", info.memory_limit_bytes))
+        << info.memory_limit_bytes;
+  }
+  if (std::filesystem::exists("/sys/kernel/mm/transparent_hugepage/enabled")) {
+    EXPECT_THAT(ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"),
+                HasSubstr("[" + info.huge_pages + "]"));
   }
   const bool resolves = std::system("getent ahosts \"$(uname -n)\" >/dev/null") == 0;
   EXPECT_EQ(info.host_resolves, resolves);

@@ -143,6 +143,7 @@ TEST_F(DryRunCommand, SaysWhatTheRunThenDoes) {
   EXPECT_EQ(dry["start"], (json{{"step", 0}, {"finished", false}}));
   EXPECT_EQ(dry["config"]["solver"]["momentum"], 0.9);
   EXPECT_GT(dry["step"]["seconds"], 0);
+  EXPECT_EQ(dry["step"]["measured"], 10) << "without the first";
   EXPECT_DOUBLE_EQ(dry["estimated_seconds"], 8 * dry["step"]["seconds"].get<double>());
 }
 
@@ -162,6 +163,7 @@ TEST_F(DryRunCommand, SaysItInWordsToo) {
             HasSubstr("; 12 steps take about "),
             HasSubstr("config    dtrain check --config " + config_ +
                       " --set epochs=3 --set output=")));
+  EXPECT_THAT(dry.out, ::testing::ContainsRegex("kernels: [1-9][0-9]* [a-z_]+, [1-9]"));
   EXPECT_THAT(dry.out, Not(HasSubstr("momentum:")));
 }
 

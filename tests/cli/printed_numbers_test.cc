@@ -262,8 +262,13 @@ TEST_F(PrintedNumbers, OfABenchmarkFitTogether) {
   bool conv = false;
   for (std::string line; std::getline(lines, line);) {
     const json layer = json::parse(line);
+    EXPECT_GT(layer["forward_min_us"], 0) << line;
+    if (layer["layer"] == "accuracy") {
+      EXPECT_EQ(layer["backward_min_us"], 0);
+    }
     if (layer["layer"] != "conv1") continue;
     conv = true;
+    EXPECT_GT(layer["backward_min_us"], 0);
     EXPECT_EQ(layer["type"], "convolution");
     const double gflop = 8 * 2 * 2 * 28. * 28 * 6 * 25 * 1e-9;
     EXPECT_NEAR(layer["gflop"].get<double>(), gflop, 1e-12);
