@@ -118,6 +118,11 @@ TEST(DoctorReport, FindsWhatThisMachineHas) {
                 IsFirstLine("/sys/fs/cgroup/memory/memory.limit_in_bytes", info.memory_limit_bytes))
         << info.memory_limit_bytes;
   }
+  std::error_code none;
+  const auto shared = std::filesystem::space("/dev/shm", none).available;
+  if (!none) {
+    EXPECT_GE(info.shared_memory_bytes, static_cast<int64_t>(shared / 2)) << "others use it too";
+  }
   if (std::filesystem::exists("/sys/kernel/mm/transparent_hugepage/enabled")) {
     EXPECT_THAT(ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"),
                 HasSubstr("[" + info.huge_pages + "]"));

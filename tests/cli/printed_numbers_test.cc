@@ -250,6 +250,12 @@ TEST_F(PrintedNumbers, OfABenchmarkFitTogether) {
   EXPECT_NEAR(data["load_samples_per_second"].get<double>() * data["load_seconds"].get<double>(),
               240, 1e-6);
   EXPECT_GT(data["fill_samples_per_second"], 0);
+  const json topk =
+      json::parse(RunCommand({"bench", "topk", "--device", "cpu", "--sizes", "1000", "--density",
+                              "0.01", "--compressors", "topk", "--seconds", "0"})
+                      .out);
+  EXPECT_EQ(topk["d"], 1000);
+  EXPECT_EQ(topk["selected"], 10);
   const std::vector<std::string> quick = {"--batch", "8", "--seconds", "0.02"};
   std::vector<std::string> words = {"bench", "step"};
   words.insert(words.end(), quick.begin(), quick.end());
