@@ -151,9 +151,10 @@ class StepForecast {
     if (asked.empty()) return;
     const bool same_density = !IsOwn(asked) && given_.compress.on() && !given_.compress.rounds() &&
                               HasDensity(given_.compress.name) && HasDensity(compressor.name);
-    if (same_density && compressor.key.rfind("density=", 0) != 0) {
+    if (same_density) {
       overrides.push_back(fmt::format("compress.density={}", given_.compress.density));
     }
+    // Of two settings of one key the later counts.
     if (!compressor.key.empty()) overrides.push_back("compress." + compressor.key);
   }
 

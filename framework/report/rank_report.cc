@@ -28,7 +28,7 @@ struct RankSeen {
   double steps = 0, compute = 0, wait = 0, longest = 0;
   double sent = 0, received = 0, messages = 0;
 
-  double MeanCompute() const { return steps > 0 ? compute / steps : 0; }
+  double MeanCompute() const { return compute / steps; }  // of a worker: it has steps
 };
 
 struct BoundarySeen {

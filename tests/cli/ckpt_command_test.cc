@@ -73,7 +73,7 @@ TEST_F(CkptCommand, InfoSaysWhereWeightsComeFrom) {
               AllOf(HasSubstr("file             " + path + "\n"),
                     HasSubstr("model            lenet5\n"), HasSubstr("step             1832\n"),
                     HasSubstr("parameters       78\n"), Not(HasSubstr("ip1.bias"))));
-  const json info = json::parse(Ckpt({"info", path, "--json"}).out);
+  const json info = IndentedJson(Ckpt({"info", path, "--json"}).out);
   EXPECT_EQ(info["format"], "hdf5");
   EXPECT_EQ(info["model"], "lenet5");
   EXPECT_EQ(info["epoch"], 2);
@@ -189,7 +189,7 @@ TEST_F(CkptCommand, VerifyNamesTheDamagedFile) {
                               HasSubstr("\n" + bad + " is damaged: its bytes do not match")));
   const CommandOutcome outcome = Ckpt({"verify", "--json", good, bad});
   EXPECT_EQ(outcome.code, 6);
-  const json verdict = json::parse(outcome.out);
+  const json verdict = IndentedJson(outcome.out);
   EXPECT_EQ(verdict["ok"], false);
   EXPECT_EQ(verdict["files"][0], (json{{"file", good}, {"problem", ""}}));
   EXPECT_THAT(verdict["files"][1]["problem"].get<std::string>(), HasSubstr("is damaged: "));
@@ -290,7 +290,7 @@ TEST_F(CkptCommand, DiffTellsWhatDiffers) {
                               HasSubstr("2 of 6 tensors differ\n")));
   const CommandOutcome outcome = Ckpt({"diff", path, other, "--json"});
   EXPECT_EQ(outcome.code, 1);
-  const json difference = json::parse(outcome.out);
+  const json difference = IndentedJson(outcome.out);
   EXPECT_EQ(difference["equal"], false);
   ASSERT_EQ(difference["tensors"].size(), 2u);
   EXPECT_EQ(difference["tensors"][1]["name"], "ip1.bias");

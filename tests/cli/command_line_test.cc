@@ -189,6 +189,9 @@ TEST(CommandLine, VerboseAndQuietSetWhatIsLogged) {
   RunCommand({"--version"});
   EXPECT_THAT(LogArguments(), IsEmpty());
   EXPECT_EQ(RunCommand({"check", "-v", "-q", "--config", config}).code, 2);
+  const CommandOutcome both = RunCommand({"check", "-vq", "--config", config});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, AllOf(HasSubstr("excludes"), Not(HasSubstr("no option"))));
 }
 
 // The configs in the source tree are found from everywhere, because the tests' program is inside it.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ inline CommandOutcome RunCommand(const std::vector<std::string>& arguments) {
   const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
   std::string out = testing::internal::GetCapturedStdout();
   return {code, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+// Returns the JSON of an output that is indented by two blanks and ends with one newline.
+inline nlohmann::ordered_json IndentedJson(const std::string& out) {
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(out);
+  EXPECT_EQ(out, json.dump(2) + "\n");
+  return json;
 }
 
 }  // namespace dtrain

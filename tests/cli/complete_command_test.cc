@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "framework/core/error.h"
 #include "framework/core/file.h"
 #include "tests/cli/command_outcome.h"
 #include "tests/data/temp_folder.h"
@@ -57,6 +60,10 @@ TEST(Complete, ValuesOfOptions) {
   EXPECT_THAT(Complete({"train", "--config", "quick"}), ElementsAre("quickstart", ":files"));
   EXPECT_THAT(Complete({"train", "--cluster", "tian"}), ElementsAre("tianhe2", ":files"));
   EXPECT_THAT(Complete({"simulate", "--compare", "gssp", "ps_s"}), ElementsAre("ps_ssp"));
+  // --set takes one value, and what follows is no other.
+  EXPECT_THAT(Complete({"train", "--set", "a=1", ""}), ElementsAre());
+  EXPECT_THAT(Complete({"predict", "a.jpg", "b.jpg", ""}), ElementsAre(":files"));
+  EXPECT_THAT(Complete({"data", "fetch", "mnist", "cifar"}), ElementsAre("cifar10", "cifar100"));
 }
 
 TEST(Complete, NamesOfThings) {
@@ -96,6 +103,8 @@ TEST(Complete, BashShowsWhatTheProgramSays) {
               ElementsAre(DTRAIN_SOURCE_DIR "/LICENSE"));
 }
 
+int Code(ExitCode code) { return static_cast<int>(code); }
+
 TEST(Manual, HasEveryCommandAndOption) {
   const std::string manual = RunCommand({"manual"}).out;
   EXPECT_THAT(manual, StartsWith(".TH DTRAIN 1 "));
@@ -106,6 +115,17 @@ TEST(Manual, HasEveryCommandAndOption) {
                             HasSubstr("\\fB\\-\\-workers\\fR \\fIINT\\fR\n"),
                             HasSubstr("\\fB\\-\\-device\\fR \\fIauto|cpu|cuda\\fR\n"),
                             Not(HasSubstr("dtrain manual"))));
+  EXPECT_THAT(manual, AllOf(HasSubstr("per sample (default: 3)\n"),
+                            HasSubstr("\\fBdtrain predict\\fR \\fB\\-\\-weights\\fR "
+                                      "\\fIFILE\\fR \\fIfiles\\fR\n")));
+  EXPECT_THAT(
+      manual,
+      HasSubstr(fmt::format(
+          "\n{} done, {} internal error, {} usage or config, {} data, {} a peer was lost, "
+          "{} diverged, {} checkpoint or disk,\n{} stalled, {} stopped by a signal and ready",
+          Code(ExitCode::kDone), Code(ExitCode::kInternal), Code(ExitCode::kUsage),
+          Code(ExitCode::kData), Code(ExitCode::kPeerLost), Code(ExitCode::kDiverged),
+          Code(ExitCode::kCheckpoint), Code(ExitCode::kStalled), Code(ExitCode::kStopped))));
   // A request starts with a dot; text never does.
   static const std::regex request(R"(\.(TH|SH|SS|TP|B|BR|I) .*|\.TP)");
   for (const std::string& line : Lines(manual)) {

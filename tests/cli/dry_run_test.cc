@@ -59,7 +59,7 @@ class DryRunCommand : public ::testing::Test {
     more.emplace_back("--json");
     const CommandOutcome outcome = Dry(more);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return outcome.code == 0 ? json::parse(outcome.out) : json();
+    return outcome.code == 0 ? json(IndentedJson(outcome.out)) : json();
   }
   // Leaves a finished run in folder_/run; `more` sets its length.
   void Trained(const std::string& more) const {
@@ -143,6 +143,7 @@ TEST_F(DryRunCommand, SaysWhatTheRunThenDoes) {
   EXPECT_EQ(dry["start"], (json{{"step", 0}, {"finished", false}}));
   EXPECT_EQ(dry["config"]["solver"]["momentum"], 0.9);
   EXPECT_GT(dry["step"]["seconds"], 0);
+  EXPECT_EQ(dry["step"]["measured"], 10) << "without the first";
   EXPECT_DOUBLE_EQ(dry["estimated_seconds"], 8 * dry["step"]["seconds"].get<double>());
 }
 
@@ -162,6 +163,7 @@ TEST_F(DryRunCommand, SaysItInWordsToo) {
             HasSubstr("; 12 steps take about "),
             HasSubstr("config    dtrain check --config " + config_ +
                       " --set epochs=3 --set output=")));
+  EXPECT_THAT(dry.out, ::testing::ContainsRegex("kernels: [1-9][0-9]* [a-z_]+, [1-9]"));
   EXPECT_THAT(dry.out, Not(HasSubstr("momentum:")));
 }
 

@@ -45,7 +45,7 @@ TEST_F(ExportCommand, OnnxHasTheRunsLastWeights) {
   if (!HasOnnx()) GTEST_SKIP() << "built without the ONNX library";
   const CommandOutcome outcome = Export("run", "onnx", "m.onnx");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json said = json::parse(outcome.out);
+  const json said = IndentedJson(outcome.out);
   EXPECT_EQ(said["format"], "onnx");
   EXPECT_THAT(said["outputs"], ElementsAre(Path("m.onnx")));
   const json summary = json::parse(Slurp(folder_ / "run/summary.json"));

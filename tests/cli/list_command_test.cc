@@ -42,8 +42,7 @@ Keys KeysInForce(const TempFolder& folder, const std::string& strategy) {
 TEST(ListCommand, StrategiesHaveAllKeysOfTheirSection) {
   const TempFolder folder;
   std::map<std::string, Keys> listed;
-  for (const auto& strategy :
-       nlohmann::json::parse(RunCommand({"list", "strategies", "--json"}).out)) {
+  for (const auto& strategy : IndentedJson(RunCommand({"list", "strategies", "--json"}).out)) {
     Keys& keys = listed[strategy.at("name")];
     for (const auto& key : strategy.at("keys")) keys.insert(key.at("key"));
   }
@@ -69,6 +68,32 @@ TEST(ListCommand, AnUnknownNameIsAnsweredWithTheNearest) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("dtrain list strategies has no 'gsp'"),
                                  HasSubstr("did you mean 'gssp'?  allowed: ")));
+}
+
+TEST(ListCommand, ALineHasTypeRangeAndDefaultOfAKey) {
+  const std::string name = "adam" + std::string(21, ' '), beta1 = "  beta1" + std::string(18, ' ');
+  EXPECT_THAT(RunCommand({"list", "solvers"}).out,
+              AllOf(HasSubstr(name +
+                              "Adam: steps scaled by running means of the gradient and of "
+                              "its square\n" +
+                              beta1 +
+                              "decay rate of the running mean of the gradient (number "
+                              ">= 0 and < 1, default 0.9)\n"),
+                    HasSubstr("\nschedule ")));
+  EXPECT_THAT(RunCommand({"list", "datasets"}).out, HasSubstr(" (string, default \"\")\n"));
+}
+
+// The products of convolutions and layers alone: 2 * (28^2 * 6 * 25 + 10^2 * 16 * 150 + 48000 + 10080 + 840).
+TEST(ListCommand, ModelsHaveTheirSizeAndWork) {
+  for (const auto& model : IndentedJson(RunCommand({"list", "models", "--json"}).out)) {
+    if (model["name"] != "lenet5") continue;
+    const std::string help = model["help"];
+    const std::string begin = "61706 parameters, ";
+    ASSERT_TRUE(help.starts_with(begin)) << help;
+    EXPECT_NEAR(std::stod(help.substr(begin.size())), 0.833, 0.03) << help;
+    return;
+  }
+  FAIL() << "no lenet5";
 }
 
 // A program that was copied without its models reports where it looked.

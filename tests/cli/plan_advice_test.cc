@@ -38,7 +38,7 @@ std::vector<std::string> NamesOf(const std::vector<nlohmann::json>& rows) {
 
 nlohmann::json AdviceOf(const CommandOutcome& outcome) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  return nlohmann::json::parse(outcome.out);
+  return IndentedJson(outcome.out);
 }
 
 // ------------------------------------------------------------------ compressors

@@ -53,6 +53,8 @@ TEST_F(ReportCommand, TheRunsOfSeedsAreInTheirOrder) {
   for (const char* run : {"mine/seed-10", "mine/seed-9", "alone"}) PutRun(run);
   ASSERT_EQ(RunCommand({"report", At("alone"), At("mine"), "--output", At("page.html")}).code, 0);
   EXPECT_THAT(NamesOn("page.html"), ElementsAre("alone", "seed-9", "seed-10"));
+  EXPECT_EQ(IndentedJson(RunCommand({"report", At("alone"), "--json"}).out),
+            (json{{"report", At("alone/report.html")}}));
 }
 
 TEST_F(ReportCommand, RunsOfOneNameGoByTheirPaths) {

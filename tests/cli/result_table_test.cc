@@ -84,6 +84,18 @@ TEST(ResultTable, WhatAHundredColumnsDoNotHoldFollowsBelowUnderTheSameNames) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11) << "three blocks, two empty lines";
 }
 
+TEST(ResultTable, AHundredColumnsFitAndFortyAreNoLongName) {
+  const auto lines = [](size_t name, size_t title) {
+    ResultTable table("run", "runs", {{"loss", "loss", 2}, {"other", std::string(title, 't'), 2}});
+    table.Add({.name = std::string(name, 'x'), .runs = 1, .values = {{0.25}, {0.5}}});
+    const std::string text = table.Text();
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(lines(40, 52), 2) << "40 + 2 + 4 + 2 + 52 columns";
+  EXPECT_EQ(lines(40, 53), 5) << "two blocks and a line between them";
+  EXPECT_EQ(lines(41, 10), 3) << "the name has a line of its own";
+}
+
 TEST(ResultTable, NamesThatAreLongStandAboveTheirRow) {
   const std::string name(90, 'x');
   ResultTable table("run", "runs", {{"loss", "loss", 2}, {"seconds", "seconds", 1}});

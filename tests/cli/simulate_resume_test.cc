@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SimulateResume : public ::testing::Test {
  protected:
@@ -46,6 +47,15 @@ class SimulateResume : public ::testing::Test {
   }
   const fs::path folder_ = FreshFolder();
 };
+
+TEST_F(SimulateResume, SaysWhatItComputesOnUnlessItIsQuiet) {
+  std::vector<std::string> words = Words(folder_ / "a", "none");
+  words.emplace_back("-v");
+  EXPECT_THAT(RunCommand(words).err, Not(HasSubstr("device: auto takes the CPU")));
+  words = Words(folder_ / "b", "none");
+  words.back() = "-v";
+  EXPECT_THAT(RunCommand(words).err, HasSubstr("device: auto takes the CPU"));
+}
 
 TEST_F(SimulateResume, GoesOnToTheSameSummary) {
   const CommandOutcome whole = RunCommand(Words(folder_ / "a", "none"));

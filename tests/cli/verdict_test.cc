@@ -66,7 +66,7 @@ TEST_F(ReplayVerdict, ASoundRecordIsEqualToTheBit) {
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("replayed " + record_.weights_sha256 + "\n"),
                               HasSubstr("\nequal to the bit\n"), Not(HasSubstr("NOT"))));
-  const json result = json::parse(Replay(true).out);
+  const json result = IndentedJson(Replay(true).out);
   EXPECT_EQ(result["equal"], true);
   EXPECT_EQ(result["replayed"], result["recorded"]);
 }
@@ -222,7 +222,7 @@ std::string WriteSummary(const TempFolder& folder, int seed, double loss, const 
 json SeedTable(const std::vector<std::string>& outputs) {
   std::ostringstream out;
   PrintSeedTable(out, outputs, true);
-  return json::parse(out.str());
+  return IndentedJson(out.str());
 }
 
 TEST(SeedTable, HasMeanAndDeviationOfTheSample) {

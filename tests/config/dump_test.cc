@@ -26,6 +26,13 @@ TEST(Effective, HoldsEveryDeclaredKeyInTheOrderOfDeclaration) {
             "  \"c\": [\n    \"data\",\n    \"no\"\n  ],\n  \"empty\": {}\n}");
 }
 
+TEST(Effective, TextStaysReadable) {
+  Document document = Document::FromText("x: caf\xc3\xa9\n", "run.yaml");
+  const std::string x = document.root().String("x", "");
+  EXPECT_EQ(document.EffectiveYaml(), "x: \"" + x + "\"\n");
+  EXPECT_EQ(document.EffectiveJson(), "{\n  \"x\": \"" + x + "\"\n}");
+}
+
 // A key whose value `auto` means 0 accepts both, and is printed as auto.
 TEST(Effective, AutoStandsForZero) {
   for (const char* given : {"n: auto\n", "n: 0\n", ""}) {

@@ -129,6 +129,60 @@ TEST(OneError, TheSameErrorAtSeveralPlacesHasTheirLines) {
                                      "    a is"));
 }
 
+TEST(OneError, TheSameErrorTwiceOnTheFirstLineHasThatLine) {
+  Document document = Document::FromText("list: [{of: b}, {of: b}]\n", "run.yaml");
+  for (Reader& item : document.root().List("list")) {
+    const std::vector<std::string> names = item.Strings("of", {});
+    item.AddErrorOnce("b", "of", names.size() - 1, "nothing is called 'b'", "");
+  }
+  EXPECT_THAT(document.errors(),
+              ::testing::ElementsAre("run.yaml:1:13: nothing is called 'b' (and line 1)"));
+}
+
+TEST(OneError, TheSameErrorOfAnArgumentHasTheArgument) {
+  Document document = Document::FromText("a: [b]\n", "run.yaml", {"c=[b]"});
+  Reader root = document.root();
+  for (const char* key : {"a", "c"}) {
+    const std::vector<std::string> names = root.Strings(key, {});
+    root.AddErrorOnce("b", key, names.size() - 1, "nothing is called 'b'", "");
+  }
+  EXPECT_THAT(document.errors(),
+              ::testing::ElementsAre("run.yaml:1:5: nothing is called 'b' (and --set c=[b])"));
+}
+
+// A list of sections that is something else is read as empty, which nobody meant.
+TEST(OneError, NothingIsCheckedByAListThatIsNone) {
+  const auto error_of = [](const std::string& text) {
+    return WhatOf<ConfigError>([&] {
+      Document document = Document::FromText(text, "run.yaml");
+      Reader root = document.root();
+      for (Reader& part : root.List("parts")) {
+        const int64_t size = part.Int("size", 1);
+        EXPECT_EQ(size, 1);
+      }
+      const int64_t least = root.Int("least", 3);
+      EXPECT_EQ(least, 3);
+      root.AddError("least", "too few parts", "", {"parts"});
+      document.Finish();
+    });
+  };
+  EXPECT_THAT(error_of("parts: [{size: 1}]\n"), HasSubstr("too few parts"));
+  EXPECT_THAT(error_of("parts:\n"), HasSubstr("too few parts"));
+  EXPECT_THAT(error_of(""), HasSubstr("too few parts"));
+  EXPECT_THAT(error_of("parts: {size: 1}\n"),
+              AllOf(HasSubstr("parts must be a list of sections"), HasSubstr("1 error;")));
+}
+
+TEST(OneError, AConflictOfItsKeysLeavesASectionUnsound) {
+  Document document = Document::FromText("layer: {a: 1, b: 2}\n", "run.yaml");
+  Reader layer = document.root().Section("layer");
+  const int64_t a = layer.Int("a", 0), b = layer.Int("b", 0);
+  EXPECT_NE(a, b);
+  EXPECT_TRUE(layer.sound());
+  layer.AddError("", "a is not b", "", {"a", "b"});
+  EXPECT_FALSE(layer.sound());
+}
+
 TEST(OneError, ATextMayBeAPlainNumber) {
   const auto read = [](const std::string& text) {
     Document document = Document::FromText(text, "run.yaml");

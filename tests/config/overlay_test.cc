@@ -77,6 +77,20 @@ TEST_F(OverlayTest, ErrorsAreReportedAtTheirPlaceInItsFile) {
   EXPECT_THAT(Effective(kConfig, "cluster: {workers: 2\n"), HasSubstr(file_ + ":"));
 }
 
+// The config's come first, then the overlay's by its lines, then those of the command line.
+TEST_F(OverlayTest, ErrorsComeInTheOrderOfTheFiles) {
+  const std::string errors = Effective("cluster: {latency: 1}\n\n\nother: 1\n",
+                                       "cluster:\n  wrkers: 2\n  per_node: x\n", {"x=1"});
+  size_t last = 0;
+  for (const std::string& place : {std::string("run.yaml:1:11"), std::string("run.yaml:4:1"),
+                                   file_ + ":2:3", file_ + ":3:13", std::string("--set x=1")}) {
+    const size_t at = errors.find(place + ": ");
+    ASSERT_NE(at, std::string::npos) << place << " in " << errors;
+    EXPECT_GE(at, last) << errors;
+    last = at;
+  }
+}
+
 TEST_F(OverlayTest, TheFileHasItsSectionAndNothingElse) {
   EXPECT_THAT(Effective(kConfig, "workers: 2\n"),
               AllOf(HasSubstr(file_ + ":1:1: there is no section 'cluster'"),

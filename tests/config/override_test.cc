@@ -58,6 +58,16 @@ TEST(Override, ANameReplacesItsSectionWhateverTheOrder) {
             Yaml("adam", "0.25", "beta: 0.9", "poly"));
 }
 
+// At the root a name is a key as any other.
+TEST(Override, TheNameOfAFileReplacesNothingElse) {
+  Document document = Document::FromText("name: a\nbatch: 2\n", "run.yaml", {"name=b"});
+  const std::string name = document.root().String("name", "");
+  const int64_t batch = document.root().Int("batch", 1);
+  document.Finish();
+  EXPECT_EQ(name, "b");
+  EXPECT_EQ(batch, 2);
+}
+
 TEST(Override, AWholeSectionMayBeGiven) {
   EXPECT_EQ(Effective(kFile, {"solver={name: adam, beta: 0.5}"}), Yaml("adam", "0.1", "beta: 0.5"));
 }

@@ -12,6 +12,7 @@
 namespace dtrain::config {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -80,6 +81,45 @@ TEST(Reader, ReadsEveryType) {
   EXPECT_THAT(s.at, ElementsAre(1, 16));
   EXPECT_THAT(s.slowdown, ElementsAre(1.0, 1.5));
   EXPECT_THAT(s.inputs, ElementsAre("fc3", "label"));
+}
+
+// The notations of YAML 1.2's core schema.
+TEST(Reader, ReadsEveryWayToWriteANumber) {
+  const auto read = [](const std::string& text) {
+    Document document = Document::FromText("x: " + text, "run.yaml");
+    const double number = document.root().Number("x", 0);
+    document.Finish();
+    return number;
+  };
+  EXPECT_EQ(read("0o17"), 15);
+  EXPECT_EQ(read("0x1aF"), 0x1AF);
+  EXPECT_EQ(read("+3"), 3);
+  EXPECT_EQ(read("-0"), 0);
+  EXPECT_EQ(read("5."), 5);
+  EXPECT_EQ(read("-.5"), -0.5);
+  EXPECT_EQ(read("+1.25E+1"), 12.5);
+  EXPECT_EQ(read("1e-2"), 0.01);
+  for (const char* text : {"0o8", "0o", "0x", "0xg", "-0x1", ".", "e3", "1e", "1.2.3", "+-1"}) {
+    EXPECT_THAT(WhatOf<ConfigError>([&] { read(text); }), HasSubstr("x must be a number")) << text;
+  }
+}
+
+TEST(Reader, ABoundItselfIsAllowedByMinAndMaxAlone) {
+  const auto errors = [](const std::string& x) {
+    Document document =
+        Document::FromText("a: " + x + "\nb: " + x + "\nc: " + x + "\nd: " + x + "\n", "run.yaml");
+    Reader r = document.root();
+    const double sum = r.Number("a", 0).Min(2) + r.Number("b", 0).Max(2) +
+                       r.Number("c", 0).Above(2) + r.Number("d", 0).Below(2);
+    EXPECT_GE(sum, 0);
+    return document.errors();
+  };
+  EXPECT_THAT(errors("1"), ElementsAre("run.yaml:1:4: a must be >= 2, found 1",
+                                       "run.yaml:3:4: c must be > 2, found 1"));
+  EXPECT_THAT(errors("2"), ElementsAre("run.yaml:3:4: c must be > 2, found 2",
+                                       "run.yaml:4:4: d must be < 2, found 2"));
+  EXPECT_THAT(errors("3"), ElementsAre("run.yaml:2:4: b must be <= 2, found 3",
+                                       "run.yaml:4:4: d must be < 2, found 3"));
 }
 
 TEST(Reader, ASingleStringIsAListOfOne) {
@@ -157,6 +197,22 @@ TEST(Reader, AnErrorOfARepeatedBlockIsReportedOnce) {
     EXPECT_EQ(pad, 0);
   }
   EXPECT_EQ(document.errors().size(), 1u);
+}
+
+// A block that is used several times gives its layers another name each time.
+TEST(Reader, AnErrorOfABlockIsReportedOnceForLayersOfAnyName) {
+  Document document = Document::FromText("layers: [{name: a, pda: 1}, {name: b}]\n", "run.yaml");
+  document.Rewrite([](Tree& root, Diagnostics&) {
+    Tree& layers = root.entries[0].value;
+    layers.items[1].entries.push_back(layers.items[0].entries[1]);
+  });
+  for (Reader& layer : document.root().List("layers")) {
+    const std::string name = layer.String("name", "");
+    const int64_t pad = layer.Int("pad", 0);
+    EXPECT_NE(name, std::to_string(pad));
+  }
+  EXPECT_THAT(WhatOf<ConfigError>([&] { document.Finish(); }),
+              AllOf(HasSubstr("unknown key 'pda' in layers[0] 'a'"), HasSubstr("\n1 error;")));
 }
 
 TEST(Reader, KeysOfOtherToolsAreSuggested) {
@@ -262,6 +318,12 @@ TEST(Reader, TheDefaultStandsInForAWrongValue) {
   Document document = Document::FromText("batch: -3\n", "run.yaml");
   EXPECT_EQ(Declare(document).batch, 64);
   EXPECT_THAT(document.errors(), ElementsAre("run.yaml:1:8: batch must be >= 1, found -3"));
+  // One wrong element is enough, wherever it stands.
+  for (const char* text : {"slowdown: [0, 2]\n", "slowdown: [2, 0]\n", "slowdown: [x, 2]\n"}) {
+    Document list = Document::FromText(text, "run.yaml");
+    EXPECT_THAT(Declare(list).slowdown, ElementsAre(1.0)) << text;
+    EXPECT_EQ(list.errors().size(), 1u) << text;
+  }
 }
 
 struct Mistyped {
@@ -280,6 +342,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Mistyped{"batch: 6.5", "1:8: batch must be an integer, found '6.5'\n1 error"},
         Mistyped{"batch: 64.0", "batch must be an integer, found '64.0'\n    write 64\n"},
+        Mistyped{"batch: 64.", "batch must be an integer, found '64.'\n    write 64\n"},
         Mistyped{"batch: 1e3", "batch must be an integer, found '1e3'\n    write 1000\n"},
         Mistyped{"batch: '64'", "batch must be an integer, found '64'"},
         Mistyped{"batch: ten", "batch must be an integer, found 'ten'"},
@@ -316,6 +379,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistyped{"? [a]\n: 1", "1:3: a key must be a word"},
         Mistyped{"a: &x 1", "1:4: anchors and aliases are not read\n    write the value out"},
         Mistyped{"batch: *x", "not valid YAML"},
+        Mistyped{"batch: 1\ndevice: @x", "run.yaml:2:9: not valid YAML"},
         Mistyped{"batch: !!int 3", "1:8: the tag tag:yaml.org,2002:int is not read"},
         Mistyped{"- 1\n- 2", "run.yaml:1:1: expected keys and values, as in 'batch: 64'\n1 error"},
         Mistyped{"just words", "run.yaml:1:1: expected keys and values"},
@@ -380,6 +444,7 @@ TEST(Reader, ErrorsOfTheCallerStandAtTheirKey) {
   EXPECT_EQ(cluster.Where(), "run.yaml:2:3");
   EXPECT_EQ(r.Where("seed"), "run.yaml:1:1");
   EXPECT_EQ(r.Line("batch"), "line 3");
+  EXPECT_EQ(r.Line("cluster"), "line 1");
   EXPECT_EQ(r.Line("seed"), "by default");
   EXPECT_EQ(cluster.path(), "cluster");
   EXPECT_TRUE(r.Has("batch"));

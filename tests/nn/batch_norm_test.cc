@@ -1,9 +1,14 @@
 // Tests batch normalisation beyond the suite: the effects of its sums in double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
+#include "framework/core/isa.h"
 #include "framework/core/random.h"
+#include "layers/batch_norm/batch_norm_loops.h"
 #include "tests/nn/layer_harness.h"
 #include "tests/support/layer_run.h"
 
@@ -29,6 +34,33 @@ TEST(BatchNorm, ThreadsChangeNoBit) {
       const RefArgs args = setup.Draw(Mode::kTrain);
       for (const KernelVariant& variant : VariantsOf("batch_norm", setup, Mode::kTrain)) {
         if (variant.device.threads == 1) ExpectSameBits(setup, variant, args);
+      }
+    }
+  }
+}
+
+// Non-temporal stores need an aligned address and whole vectors; planes of 7 x 9 pixels have neither.
+TEST(BatchNorm, StreamedWhereverItIsWritten) {
+  constexpr int64_t kValues = 24 * 20;
+  const Random random(3, Purpose::kSelfTest);
+  std::vector<float> x(kValues), factors(24);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = random.Normal(i);
+  for (size_t i = 0; i < factors.size(); ++i) factors[i] = random.Normal(1000 + i);
+  const float* const f = factors.data();
+  const ChannelFactors all = {f, f, f, f, f};
+  for (const Isa isa : {Isa::kBaseline, Isa::kAvx, Isa::kAvx2, Isa::kAvx512}) {
+    if (isa > CpuIsa()) break;
+    for (const int64_t channels : {1, 16, 24, 5}) {
+      for (int64_t offset = 0; offset < 17; ++offset) {
+        alignas(64) std::array<float, kValues + 16> plain = {}, streamed = {};
+        for (const bool stream : {false, true}) {
+          DTRAIN_ISA_SELECT(isa, NormForward)
+          (x.data(), kValues / channels, channels, all, stream, stream,
+           (stream ? streamed : plain).data() + offset);
+        }
+        for (size_t i = 0; i < plain.size(); ++i) {
+          ASSERT_EQ(streamed[i], std::max(plain[i], 0.0f)) << IsaName(isa) << ", " << channels;
+        }
       }
     }
   }

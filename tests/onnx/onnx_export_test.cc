@@ -142,6 +142,46 @@ TEST(OnnxExport, MetadataSaysHowImagesBecomeInputsAndAnswersNames) {
   EXPECT_EQ(metadata.at("classes"), "3");
   EXPECT_EQ(metadata.at("step"), "30");
   EXPECT_THAT(metadata.at("input"), HasSubstr("(pixel / 255 - mean) / deviation"));
+  EXPECT_EQ(metadata.at("epoch"), "2");
+  EXPECT_FALSE(metadata.contains("columns"));
+  EXPECT_THAT(metadata.at("class_names"), HasSubstr("émeu")) << "as text";
+}
+
+TEST(OnnxExport, MetadataOfATableHasItsColumns) {
+  StoredWeights stored = SmallModel();
+  stored.info.images = ToText(ImageSetSpec{.image_shape = {4},
+                                           .classes = 3,
+                                           .mean = 0.5F,
+                                           .deviation = 1.0F,
+                                           .class_names = {"a", "b", "c"},
+                                           .numbers = true,
+                                           .columns = {"w", "x", "y", "z"},
+                                           .label_column = "kind"});
+  const auto metadata = OnnxOf(stored, "c.h5").at(0).metadata;
+  EXPECT_EQ(json::parse(metadata.at("columns")), json({"w", "x", "y", "z"}));
+  EXPECT_EQ(json::parse(metadata.at("mean")), json({0.5, 0.5, 0.5, 0.5}));
+  EXPECT_THAT(metadata.at("input"), HasSubstr("(x - mean) / deviation"));
+  EXPECT_FALSE(metadata.contains("orientation"));
+}
+
+TEST(OnnxExport, MetadataOfATranslatorHasItsVocabularies) {
+  StoredWeights stored;
+  stored.info.model_yaml =
+      "name: words\nlayers:\n  - {name: words, type: embedding, input: source, outputs: 1}\n";
+  TextInfo text;
+  text.source = Vocabulary::Of({{"eins", "zwei", "eins"}}, 1);
+  text.target = Vocabulary::Of({{"one"}}, 1);
+  stored.info.text = text.ToText();
+  stored.layout.parameters.entries = {{"words.weight", {6, 1}, {0, 6}}};
+  stored.weights.resize(6);
+  const auto metadata = OnnxOf(stored, "c.h5").at(0).metadata;
+  EXPECT_EQ(json::parse(metadata.at("source_vocabulary")),
+            json({"<unk>", "<pad>", "<sos>", "<eos>", "eins", "zwei"}));
+  EXPECT_EQ(json::parse(metadata.at("target_vocabulary")),
+            json({"<unk>", "<pad>", "<sos>", "<eos>", "one"}));
+  EXPECT_EQ(metadata.at("source_language"), "de");
+  EXPECT_EQ(metadata.at("target_language"), "en");
+  EXPECT_EQ(metadata.at("pad"), std::to_string(token::kPad));
 }
 
 TEST(OnnxExport, WeightsAreTakenByTheirNames) {

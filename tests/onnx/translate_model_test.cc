@@ -14,6 +14,7 @@
 #include "framework/nn/layer_case.h"
 #include "framework/onnx/file/onnx_file.h"
 #include "framework/onnx/translate_model.h"
+#include "tests/support/message_of.h"
 
 namespace dtrain {
 namespace {
@@ -44,7 +45,15 @@ struct Counted {
   std::vector<float> weights, state;
 };
 
+// The library does not compare a constant's values with its shape.
 void Check(const OnnxGraph& graph) {
+  for (const OnnxTensor& tensor : graph.tensors) {
+    int64_t count = 1;
+    for (const int64_t extent : tensor.shape) count *= extent;
+    EXPECT_EQ(std::visit([](const auto& values) { return std::ssize(values); }, tensor.values),
+              count)
+        << tensor.name;
+  }
   if (HasOnnx()) {
     EXPECT_GT(OnnxBytes(graph).size(), 0U);
   }
@@ -177,9 +186,72 @@ TEST(TranslateModel, LayersWithoutTranslationAreAllNamed) {
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("'one' (type unspeakable"), HasSubstr("'two' (type unspeakable"),
-                      Not(HasSubstr("inner_product"))));
+                AllOf(HasSubstr("for layers 'one' (type unspeakable"),
+                      HasSubstr("'two' (type unspeakable"), Not(HasSubstr("inner_product"))));
   }
+  EXPECT_THAT(WhatOf<UsageError>([] {
+                Read("name: m\nlayers:\n  - {name: one, type: unspeakable}\n", kImage).Translated();
+              }),
+              HasSubstr("for layer 'one' (type unspeakable"));
+}
+
+// ONNX has the gates in the order i, o, f, g, the model in i, f, g, o.  ONNX has the directions of a layer in one
+// tensor, and both biases in another.
+TEST(TranslateModel, AnLstmHasTheModelsWeightsInOnnxsOrder) {
+  constexpr size_t kHidden = 2, kGates = 4;
+  const Counted model = Read(
+      "name: m\nlayers:\n"
+      "  - {name: words, type: embedding, input: source, outputs: 3}\n"
+      "  - {name: rnn, type: lstm, input: [words, source], hidden: 2, layers: 2,\n"
+      "     bidirectional: true, pad: 1}\n",
+      {{"source", DType::kI32, Shape{5}, 7}});
+  const OnnxGraph graph = model.Translated().at(0);
+  Check(graph);
+  const auto tensor = [&](const std::string& name) {
+    const auto found = std::ranges::find(graph.tensors, name, &OnnxTensor::name);
+    EXPECT_NE(found, graph.tensors.end()) << name;
+    return *found;
+  };
+  // Appends the rows of one of the model's parameters, gate by gate.
+  const auto append = [&](const std::string& name, std::vector<float>& to) {
+    const auto& entries = model.graph.weights().entries;
+    const auto entry = std::ranges::find(entries, "rnn." + name, &ArenaEntry::name);
+    ASSERT_NE(entry, entries.end()) << name;
+    const size_t size = static_cast<size_t>(entry->range.size()) / kGates;
+    for (const size_t gate : {0, 3, 1, 2}) {
+      const auto begin =
+          model.weights.begin() + entry->range.begin + static_cast<int64_t>(gate * size);
+      to.insert(to.end(), begin, begin + static_cast<int64_t>(size));
+    }
+  };
+  for (const std::string layer : {"l0", "l1"}) {
+    std::vector<float> in, state, bias;
+    for (const std::string direction : {"", "_reverse"}) {
+      append("weight_ih_" + layer + direction, in);
+      append("weight_hh_" + layer + direction, state);
+      append("bias_ih_" + layer + direction, bias);
+      append("bias_hh_" + layer + direction, bias);
+    }
+    const int64_t rows = kGates * kHidden, features = layer == "l0" ? 3 : 2 * kHidden;
+    const auto expect = [&](const std::string& what, const std::vector<int64_t>& shape,
+                            const std::vector<float>& values) {
+      const OnnxTensor found = tensor("rnn." + layer + "." + what);
+      EXPECT_EQ(found.shape, shape) << layer << what;
+      EXPECT_EQ(std::get<std::vector<float>>(found.values), values) << layer << what;
+    };
+    expect("weight_ih", {2, rows, features}, in);
+    expect("weight_hh", {2, rows, kHidden}, state);
+    expect("bias", {2, 2 * rows}, bias);
+  }
+  const auto integers = [&](const std::string& name) {
+    return std::get<std::vector<int64_t>>(tensor(name).values);
+  };
+  EXPECT_THAT(integers("rnn.pad"), ElementsAre(1));
+  EXPECT_THAT(integers("rnn.time"), ElementsAre(1));
+  EXPECT_THAT(integers("rnn.joined"), ElementsAre(0, 0, 2 * kHidden)) << "0: as it was";
+  EXPECT_THAT(Operators(graph),
+              ElementsAre("Gather", "Equal", "Not", "Cast", "ReduceSum", "Transpose", "LSTM",
+                          "Transpose", "Reshape", "LSTM", "Transpose", "Reshape"));
 }
 
 TEST(TranslateModel, ADecoderIsAGraphOfOneStepBehindItsEncoder) {

@@ -43,7 +43,8 @@ TEST_F(ReportPageTest, HoldsWhatTheFilesSay) {
       "{\"kind\":\"evaluation\",\"step\":20,\"loss\":2.25,\"accuracy\":0.5,\"split\":"
       "\"validation\"}\n");
   Put("a", "summary.json", "{\"status\":\"completed\",\"steps\":20}");
-  Put("a", "plan.json", "{\"buckets\":[{\"begin\":0,\"end\":9}]}");
+  Put("a", "plan.json", "{\"buckets\":[{\"begin\":0,\"end\":9}],\"isa\":\"café\"}");
+  EXPECT_THAT(ReportPage({folder_ / "a"}), HasSubstr("\"isa\":\"café\""));
   const json run = DataOf({"a"})["runs"][0];
   EXPECT_EQ(run["name"], "a");
   EXPECT_EQ(run["state"], "completed");
@@ -65,6 +66,36 @@ TEST_F(ReportPageTest, SaysThatAnAccuracyIsThatOfGuessing) {
   for (const char* test : {R"({"accuracy": 0.9, "guess_accuracy": 0.1135})", "3",
                            R"({"guessing": true})", R"({"guess_accuracy": 0.1, "guessing": 1})"}) {
     EXPECT_EQ(notes_of(test), "[]") << test;
+  }
+}
+
+TEST_F(ReportPageTest, OfLongListsItSaysWhatIsLeftOut) {
+  const auto write = [this](const std::string& run, int steps, int evaluations, int buckets) {
+    std::string metrics;
+    for (int i = 1; i <= steps; ++i) {
+      metrics += fmt::format("{{\"kind\":\"step\",\"step\":{}}}\n", i);
+    }
+    for (int i = 1; i <= evaluations; ++i) {
+      metrics += fmt::format("{{\"kind\":\"evaluation\",\"step\":{}}}\n", i);
+    }
+    Put(run, "metrics.jsonl", metrics);
+    json plan;
+    for (int i = 0; i < buckets; ++i) plan["buckets"].push_back({{"begin", i}});
+    Put(run, "plan.json", plan.dump());
+  };
+  write("most", 600, 2000, 500);
+  write("more", 601, 2001, 501);
+  const json runs = DataOf({"most", "more"})["runs"];
+  EXPECT_EQ(runs[0]["notes"].size(), 0U);
+  EXPECT_THAT(runs[1]["notes"], testing::ElementsAre("the last 2000 of 2001 evaluations are shown",
+                                                     "the first 500 of 501 buckets are shown"));
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(runs[i]["steps"]["joined"], i + 1);
+    ASSERT_EQ(runs[i]["evaluations"].size(), 2000U);
+    EXPECT_EQ(runs[i]["evaluations"][0]["step"], i + 1);
+    EXPECT_EQ(runs[i]["evaluations"][0]["split"], "test") << "the default";
+    ASSERT_EQ(runs[i]["plan"]["buckets"].size(), 500U);
+    EXPECT_EQ(runs[i]["plan"]["buckets"][499]["begin"], 499);
   }
 }
 

@@ -47,6 +47,8 @@ TEST_F(TimelineExcerpt, NothingWithoutTheFile) {
 TEST_F(TimelineExcerpt, ShowsTheSameFourStepsOfEveryRank) {
   const ordered_json excerpt = ExcerptOf(Write(3, 30));
   EXPECT_THAT(excerpt["steps"], ElementsAre(10, 13));
+  EXPECT_EQ(excerpt["milliseconds"], 44);  // from 96 to 140
+  EXPECT_EQ(excerpt["ranks_left_out"], 0);
   ASSERT_EQ(excerpt["ranks"].size(), 3U);
   for (const ordered_json& rank : excerpt["ranks"]) {
     ASSERT_EQ(rank["lanes"].size(), 2U);  // the lane of messages has no spans
@@ -66,6 +68,21 @@ TEST_F(TimelineExcerpt, AShortRunHasFewer) {
   const ordered_json excerpt = ExcerptOf(Write(1, 2));
   EXPECT_THAT(excerpt["steps"], ElementsAre(0, 1));
   EXPECT_EQ(excerpt["ranks"][0]["lanes"][0]["spans"].size(), 4U);
+}
+
+TEST_F(TimelineExcerpt, OfManySpansTheFirst) {
+  TimelineFile file(folder_ / "timeline.json");
+  RankTimeline timeline;
+  timeline.Computed(0, 500 * kMillisecond, 16);
+  for (int i = 0; i < 450; ++i) {
+    timeline.Summed(i * kMillisecond, (i + 1) * kMillisecond, 0);
+  }
+  file.Add(timeline.Pack({.rank = 0, .role = "worker 0"}));
+  file.Finish();
+  const ordered_json excerpt = ExcerptOf(folder_ / "timeline.json");
+  const ordered_json& spans = excerpt["ranks"][0]["lanes"][1]["spans"];
+  ASSERT_EQ(spans.size(), 400U);
+  EXPECT_EQ(spans[399].dump(), R"(["sum",399.0,400.0,0.0])");
 }
 
 TEST_F(TimelineExcerpt, OfManyRanksTheFirst) {

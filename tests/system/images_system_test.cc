@@ -1,6 +1,8 @@
 // The program on the user's own images: training, classes from a trained model, and training on with another head.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tests/data/image_files.h"
 #include "tests/system/system_fixture.h"
 
@@ -74,6 +76,13 @@ TEST_F(ImagesSystemTest, FromAFolderToClassesAndToAnotherHead) {
   EXPECT_THAT(phone.err, HasSubstr("1 image turned upright by EXIF orientation"));
   EXPECT_THAT(Run("predict --weights run --top 1 phone.jpg phone.jpg others/rows/1.jpg").err,
               HasSubstr("2 images turned upright"));
+  fs::create_directories(folder_ / "phones");
+  for (const char* name : {"phones/a.jpg", "phones/b.jpg", "phones/c.jpg"}) {
+    fs::copy_file(folder_ / "phone.jpg", folder_ / name);
+  }
+  const Outcome phones = Run("predict --weights run --top 1 phones");
+  EXPECT_EQ(std::count(phones.out.begin(), phones.out.end(), '\n'), 3) << phones.out;
+  EXPECT_THAT(phones.err, HasSubstr("3 images turned upright"));
   std::ofstream(folder_ / "others/broken.png") << ImageOf("dark", 0).substr(0, 90);
   const Outcome all = Run("predict --weights run --json others");
   EXPECT_EQ(all.code, 3);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/system/system_fixture.h"
@@ -153,9 +154,28 @@ TEST_F(SystemTest, TimeWritesAProfile) {
 TEST_F(SystemTest, BenchSumsCompletesAProfile) {
   ASSERT_EQ(Run("time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json").code, 0);
   const std::string mine = " --workers 2 --set strategy.name=mgwfbp ";
+  // Of older times only those of the same sums are replaced.
+  auto profile = nlohmann::json::parse(Slurp(folder_ / "p.json"));
+  const nlohmann::json times = {{{"bytes", 64}, {"seconds", 9.0}},
+                                {{"bytes", 128}, {"seconds", 9.0}}};
+  profile["sums"] = {{{"by", "ordered"}, {"workers", 2}, {"times", times}},
+                     {{"by", "ordered"}, {"workers", 3}, {"times", times}},
+                     {{"by", "ring"}, {"workers", 2}, {"times", times}}};
+  std::ofstream(folder_ / "p.json") << profile.dump();
   const Outcome sums = Run("bench sums --profile p.json --output q.json" + mine);
   ASSERT_EQ(sums.code, 0) << sums.err;
   EXPECT_THAT(sums.out, AllOf(HasSubstr("\"by\":\"ordered\""), HasSubstr("\"bytes\":64,")));
+  const auto all = nlohmann::json::parse(Slurp(folder_ / "q.json"))["sums"];
+  ASSERT_EQ(all.size(), 3u) << all;
+  EXPECT_EQ(all[0], profile["sums"][1]);
+  EXPECT_EQ(all[1], profile["sums"][2]);
+  EXPECT_LT(all[2]["times"][0]["seconds"], 9);
+  // Each case is printed once, by one of three ranks.
+  const std::string three =
+      Run("bench sums --profile p.json --workers 3 --set collective=ordered").out;
+  const size_t first = three.find("\"bytes\":64,");
+  EXPECT_NE(first, std::string::npos) << three;
+  EXPECT_EQ(three.find("\"bytes\":64,", first + 1), std::string::npos) << three;
   EXPECT_THAT(Run("plan --profile q.json --schedules wfbp --collectives ordered" + mine).out,
               HasSubstr("wfbp, ordered (measured)"));
   const std::string train = std::string(kSmall) + "--set max_steps=2 --output r" + mine;

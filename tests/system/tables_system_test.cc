@@ -1,6 +1,13 @@
 // The program on the user's own tables: columns are matched by name, and files of another kind are detected.
 #include <gmock/gmock.h>
 
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "tests/system/system_fixture.h"
 
 namespace dtrain {
@@ -14,6 +21,10 @@ class TablesSystemTest : public SystemTest {
  protected:
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
+  }
+  static int64_t WordsIn(const std::string& text) {
+    std::istringstream in(text);
+    return std::distance(std::istream_iterator<std::string>(in), {});
   }
   // Two classes that depend on the first column; the second is as large and irrelevant.
   static std::string Rows(const std::string& header, bool swapped) {
@@ -94,6 +105,42 @@ TEST_F(TablesSystemTest, FilesOfAnotherKindAreReportedApart) {
   EXPECT_EQ(table.code, 3);
   EXPECT_THAT(table.err, HasSubstr("train.csv: this is a table; the model takes images of "
                                    "1 x 28 x 28"));
+  // Two images of this size.
+  const auto idx = [](char rows, char columns) {
+    return std::string("\0\0\x08\x03\0\0\0\x02\0\0\0", 11) + rows + std::string(3, '\0') + columns +
+           std::string(static_cast<size_t>(2 * rows * columns), '\x7f');
+  };
+  for (const auto& [rows, columns] : {std::pair(14, 28), std::pair(28, 14)}) {
+    Write("small.idx", idx(static_cast<char>(rows), static_cast<char>(columns)));
+    const Outcome small = Run("predict --weights digits small.idx");
+    EXPECT_EQ(small.code, 3);
+    EXPECT_THAT(small.err, HasSubstr("small.idx: grey images of " + std::to_string(rows) + " x " +
+                                     std::to_string(columns) + ", the model takes 1 x 28 x 28"));
+  }
+  Write("both.idx", idx(28, 28));
+  std::istringstream as_json(Run("predict --weights digits --json --top 10 both.idx").out);
+  std::string expected;
+  int number = 0;
+  for (std::string line; std::getline(as_json, line); ++number) {
+    const auto answer = nlohmann::json::parse(line);
+    EXPECT_EQ(answer["file"], "both.idx[" + std::to_string(number) + "]");
+    double sum = 0, before = 1;
+    expected += answer["file"].get<std::string>();
+    for (const auto& one : answer["classes"]) {
+      const double probability = one["probability"];
+      EXPECT_LE(probability, before) << "the most probable class comes first";
+      before = probability;
+      sum += probability;
+      expected += fmt::format("  {} {:.2f} %", one["class"].get<std::string>(), 100 * probability);
+    }
+    expected += "\n";
+    EXPECT_EQ(answer["classes"].size(), 10U);
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+  EXPECT_EQ(number, 2);
+  EXPECT_EQ(Run("predict --weights digits --top 10 both.idx").out, expected);
+  EXPECT_EQ(WordsIn(Run("predict --weights digits both.idx").out), 2 * (1 + 3 * 3))
+      << "three classes each, with a name and a percentage";
   const Outcome nothing = Run("predict --weights nothing train.csv");
   EXPECT_EQ(nothing.code, 6);
   EXPECT_THAT(nothing.err, HasSubstr(".safetensors"));
