@@ -17,8 +17,9 @@ bool Npy(std::string_view input) {
     Require(
         static_cast<int64_t>(values.bytes.size() + CountOf(values.numbers)) == array.shape.count(),
         "values are missing");
-    Require(std::ranges::all_of(InDouble(values.numbers), [](double x) { return std::isfinite(x); }),
-            "a value is no number");
+    Require(
+        std::ranges::all_of(InDouble(values.numbers), [](double x) { return std::isfinite(x); }),
+        "a value is no number");
     Require(ReadNpyHeader(path).shape == array.shape, "the header alone says something else");
   });
 }
