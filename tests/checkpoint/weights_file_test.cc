@@ -187,6 +187,8 @@ TEST_F(WeightsFiles, WhatLooksLikeNeitherFormatIsAnError) {
 }
 
 TEST_F(WeightsFiles, CompareByName) {
+  sample_.weights[4] = std::nanf("");
+  WriteCheckpoint(checkpoint_, sample_.View());
   const StoredWeights a = ReadStoredWeights(checkpoint_);
   EXPECT_TRUE(Compare(a, a).empty());  // NaN equals the same NaN here
   EXPECT_EQ(CountNonFinite(a).weights, 1);

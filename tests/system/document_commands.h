@@ -42,7 +42,6 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain export --weights runs/mine --output mine.safetensors", ""},
     {"dtrain export --weights runs/mine --format onnx --output mine.onnx", ""},
     {"dtrain eval --config mine.yaml --weights mine.safetensors", ""},
-    {"dtrain predict --weights mine.safetensors cat.jpg more/", ""},
     // configs/README.md
     {"dtrain check --config lenet5_mnist --set solver.lr=0.05", ""},
     {"dtrain list datasets", ""},
