@@ -8,7 +8,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 class Ranks : public SystemTest {
@@ -112,7 +111,8 @@ TEST_F(Ranks, WhereNoRankStartsMpirunsOwnWordsAreShown) {
 TEST_F(Ranks, QuietLeavesResultsAlone) {
   const Outcome quiet = Train("quiet", "--quiet --workers 2");
   EXPECT_EQ(quiet.code, 0);
-  EXPECT_THAT(quiet.err, IsEmpty());
+  // So short a run is warned of: its accuracy is that of guessing.
+  EXPECT_THAT(quiet.err, AllOf(Not(HasSubstr(" info ")), Not(HasSubstr("epoch"))));
   EXPECT_THAT(quiet.out, HasSubstr("test accuracy"));
 }
 
