@@ -90,11 +90,15 @@ TEST_F(PrintedNumbers, OfASimulationAreThoseOfItsSummary) {
   EXPECT_THAT(text.out, HasSubstr("\nweights " + summary["weights_sha256"].get<std::string>()));
 
   const json row = IndentedJson(With("simulate", {"--compare", "ps_ssp", "--json"}).out).at(0);
-  const std::pair<const char*, double> columns[] = {
-      {"seconds", seconds},         {"gradients_per_second", rate},
-      {"step_seconds_p50", p50},    {"wait_percent", percent},
-      {"staleness_mean", mean},     {"clock_lead_max", static_cast<double>(lead)},
-      {"mbytes_sent", bytes / 1e6}, {"test_accuracy_percent", 100 * accuracy}};
+  const std::pair<const char*, double> columns[] = {{"seconds", seconds},
+                                                    {"gradients_per_second", rate},
+                                                    {"step_seconds_p50", p50},
+                                                    {"wait_percent", percent},
+                                                    {"staleness_mean", mean},
+                                                    {"clock_lead_max", static_cast<double>(lead)},
+                                                    {"mbytes_sent", bytes / 1e6},
+                                                    {"accuracy_percent", 100 * accuracy},
+                                                    {"test_accuracy_percent", 100 * accuracy}};
   EXPECT_EQ(row.size(), 2 + std::size(columns)) << "with strategy and seeds, and no others";
   for (const auto& [name, value] : columns) {
     EXPECT_NEAR(row[name]["mean"].get<double>(), value, 1e-6 * value) << name;
