@@ -95,10 +95,9 @@ RunConfig ConfigForRanks(const TrainOptions& options, const RunConfig* before, i
         fmt::format("the config asks for {}{}, but the launcher started {}",
                     Counted(placement.workers, "worker"),
                     apart > 0 ? " and " + Counted(apart, "server") : "", Counted(ranks, "rank")),
-        apart > 0
-            ? "start as many ranks as workers and servers together"
-            : "start as many ranks as cluster.workers says, or leave that key out; in a shell "
-              "that a launcher began, --workers starts them on this machine");
+        apart > 0 ? "start as many ranks as workers and servers together"
+                  : "start as many ranks as cluster.workers says, or leave that key out; if no "
+                    "launcher started this, unset OMPI_COMM_WORLD_SIZE and PMIX_RANK");
   }
   effective.overrides.push_back(fmt::format("cluster.workers={}", ranks - apart));
   return LoadConfig(effective, &config);
