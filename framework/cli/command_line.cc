@@ -32,12 +32,21 @@ bool AsksForJson(const std::vector<std::string>& words) {
   return std::find(words.begin(), end, "--json") != end;
 }
 
+// An unset variable of a shell script would make a folder of another name.
+std::optional<UsageError> FindEmptyOutput(const std::vector<std::string>& words) {
+  const auto at = std::ranges::find(words, "--output");
+  const bool next_is_empty = at != words.end() && at + 1 != words.end() && (at + 1)->empty();
+  if (!next_is_empty && std::ranges::find(words, "--output=") == words.end()) return std::nullopt;
+  return UsageError("--output is empty", "give a name, or leave --output out");
+}
+
 // Parses the command line.  Returns the exit code if there is nothing to run: after --help or an error.  A misspelt
 // name is reported first, since other errors may follow from it.
 std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
   const std::vector<std::string> words(invocation.argv + 1, invocation.argv + invocation.argc);
   try {
     app.parse(invocation.argc, invocation.argv);
+    if (const auto error = FindEmptyOutput(words)) return Tell(*error);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);

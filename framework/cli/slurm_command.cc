@@ -78,11 +78,20 @@ void Warn(const SlurmJob& job) {
   }
 }
 
+// A config named by mistake would be lost.
+void RefuseNoScript(const std::string& output) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(output, ignored)) return;
+  if (const std::string there = ReadFile(output); there.empty() || there.starts_with("#!")) return;
+  throw UsageError(output + " is there, and is no script", "choose another --output");
+}
+
 int PrintScript(const SlurmOptions& options, bool json) {
   const SlurmJob job = JobOf(options);
   Warn(job);
   const std::string script = SlurmScript(job);
   if (!options.output.empty()) {
+    RefuseNoScript(options.output);
     WriteOutput(options.output, script);
     log::Info("the script is in {}", options.output);
   }

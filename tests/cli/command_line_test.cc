@@ -89,6 +89,17 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
       << "it needs --config";
 }
 
+TEST(CommandLine, AnEmptyOutputIsRefused) {
+  for (const std::vector<std::string>& output :
+       {std::vector<std::string>{"--output", ""}, {"--output="}}) {
+    std::vector<std::string> words = {"train", "--config", "quickstart"};
+    words.insert(words.end(), output.begin(), output.end());
+    const CommandOutcome outcome = RunCommand(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--output is empty"));
+  }
+}
+
 // What a hint says exists.
 TEST(CommandLine, HintsForOtherToolsNameKeysAndCommands) {
   for (const char* option :

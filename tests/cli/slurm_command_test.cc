@@ -89,6 +89,21 @@ TEST(SlurmCommand, AProgramInATemporaryFolderIsWarnedOf) {
   EXPECT_THAT(ReadFile(said), HasSubstr(copy + ", which is in a temporary folder"));
 }
 
+TEST(SlurmCommand, OnlyAScriptIsWrittenOver) {
+  const TempFolder folder;
+  const std::string text =
+      "model: {name: " DTRAIN_SOURCE_DIR "/configs/models/lenet5.yaml}\ndata: {name: digits}\n";
+  const std::string config = folder.Write("run.yaml", text);
+  const CommandOutcome refused = RunCommand({"slurm", "--config", config, "--output", config});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(config + " is there, and is no script"));
+  EXPECT_EQ(ReadFile(config), text);
+  const std::string script = (folder / "run.sbatch").string();
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(RunCommand({"slurm", "--config", config, "--output", script}).code, 0);
+  }
+}
+
 TEST(SlurmCommand, PrintsTheScriptOfAConfig) {
   const TempFolder folder;
   const CommandOutcome outcome =
