@@ -45,8 +45,8 @@ std::optional<UsageError> FindEmptyOutput(const std::vector<std::string>& words)
 std::optional<int> Parse(CLI::App& app, const Invocation& invocation) {
   const std::vector<std::string> words(invocation.argv + 1, invocation.argv + invocation.argc);
   try {
-    app.parse(invocation.argc, invocation.argv);
     if (const auto error = FindEmptyOutput(words)) return Tell(*error);
+    app.parse(invocation.argc, invocation.argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
