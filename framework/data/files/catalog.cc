@@ -151,32 +151,24 @@ fs::path LocalFolder(const std::string& from) {
                       "the address of a server begins with http:// or https://");
 }
 
-// Returns the file as it lies in this folder, with its path as the only address; nothing if it is not there, or could
-// not be checked.
-std::optional<RemoteFile> FileIn(const fs::path& place, const RemoteFile& file) {
-  const std::string name = NameIn(place, file);
-  if (name.empty()) return std::nullopt;
-  const fs::path path = place / name;
-  RemoteFile found = file;
-  found.urls = {path.string()};
-  if (name != file.name) {
-    if (file.content_sha256.empty()) return std::nullopt;
-    return RemoteFile{name, found.urls, file.content_sha256, 0, file.content_sha256};
-  }
-  const bool repacked = !CheckFile(file, path).empty() && StatusOf(file, place).problem.empty();
-  if (repacked) {
-    found.sha256 = Sha256::Of(ReadFile(path));
-    found.bytes = 0;
-  }
-  return found;
-}
-
-// Returns the file in the first place where it is as published, else in the first that has it at all.
+// Returns the file, packed or not, with its path as the only address: in the first place where it is as published, else
+// in the first that has it at all.
 std::optional<RemoteFile> FileIn(const std::vector<fs::path>& places, const RemoteFile& file) {
   std::optional<RemoteFile> wrong;
   for (const fs::path& place : places) {
-    const std::optional<RemoteFile> found = FileIn(place, file);
-    if (found && StatusOf(file, place).problem.empty()) return found;
+    const std::string name = NameIn(place, file);
+    const bool packed = name == file.name;
+    if (name.empty() || (!packed && file.content_sha256.empty())) continue;
+    const fs::path path = place / name;
+    RemoteFile found = file;
+    if (!packed) found = {name, {}, file.content_sha256, 0, file.content_sha256};
+    found.urls = {path.string()};
+    if (CheckFile(found, path).empty()) return found;
+    if (packed && CheckContent(file, path).empty()) {  // it was packed again
+      found.sha256 = Sha256::Of(ReadFile(path));
+      found.bytes = 0;
+      return found;
+    }
     if (!wrong) wrong = found;
   }
   return wrong;
