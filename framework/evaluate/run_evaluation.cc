@@ -109,11 +109,16 @@ EvaluationMetrics RunResults::Note(const MetricsPoint& at, Split split,
   return metrics;
 }
 
-bool RunResults::IsBetter(double value, double loss) const {
+bool RunResults::Beats(double value, double margin) const {
   if (!std::isfinite(value)) return false;
   if (!best_) return true;
-  if (value == best_->value()) return loss < loss_of_best_;
-  return criterion_ == Criterion::kAccuracy ? value > best_->value() : value < best_->value();
+  if (criterion_ == Criterion::kAccuracy) return value > best_->value();
+  return value < (1 - margin) * best_->value();
+}
+
+bool RunResults::IsBetter(double value, double loss) const {
+  if (best_ && value == best_->value()) return loss < loss_of_best_;
+  return Beats(value, 0);
 }
 
 void RunResults::CompareWithBest(const MetricsPoint& at, const Evaluation& evaluation) {
@@ -122,9 +127,7 @@ void RunResults::CompareWithBest(const MetricsPoint& at, const Evaluation& evalu
   const bool more = criterion_ == Criterion::kAccuracy;  // a higher value is better
   // The loss of a run that stands still changes by rounding; the bound is that of PyTorch's ReduceLROnPlateau.
   constexpr double kLower = 1e-4;
-  const bool gains =
-      std::isfinite(value) &&
-      (!best_ || (more ? value > best_->value() : value < (1 - kLower) * best_->value()));
+  const bool gains = Beats(value, kLower);
   if (IsBetter(value, evaluation.loss)) {
     best_ = Measured(at, evaluation);
     loss_of_best_ = evaluation.loss;

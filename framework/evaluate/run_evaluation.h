@@ -96,7 +96,9 @@ class RunResults {
                               double seconds = 0) const;
 
  private:
-  bool IsBetter(double value, double loss) const;  // than the best so far
+  // True if the value is finite and beats the best so far; one that is to be lower, by `margin` of the best.
+  bool Beats(double value, double margin) const;
+  bool IsBetter(double value, double loss) const;  // of equal values the one with the lower loss
   void CompareWithBest(const MetricsPoint& at, const Evaluation& evaluation);
   BestResult Measured(const MetricsPoint& at, const Evaluation& evaluation) const;
 
