@@ -36,7 +36,7 @@ struct EvalOptions {
 };
 
 void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics,
-           const std::string& split, const std::optional<Guess>& guess, bool json) {
+           const std::string& split, const std::optional<Guess>& guess, bool guessing, bool json) {
   if (json) {
     nlohmann::json result = {{"samples", evaluation.samples}, {"loss", evaluation.loss}};
     for (size_t m = 0; m < metrics.size(); ++m) result[metrics[m]] = evaluation.metrics[m];
@@ -44,7 +44,7 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
     if (evaluation.bleu) result["bleu"] = *evaluation.bleu;
     if (guess) {
       result["guess_accuracy"] = guess->accuracy;
-      if (IsGuessing(evaluation.metrics.at(0), *guess)) result["guessing"] = true;
+      if (guessing) result["guessing"] = true;
     }
     std::cout << JsonText(result) << '\n';
     return;
@@ -103,13 +103,14 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   busy.reset();
   if (transport.rank() != 0) return 0;
   const std::optional<Guess> guess = GuessOf(*graph, *samples, split);
-  Print(evaluation, net->metric_names(), options.split, guess, json);
+  const bool guessing = guess && IsGuessing(evaluation.metrics.at(0), *guess);
+  Print(evaluation, net->metric_names(), options.split, guess, guessing, json);
   if (!std::isfinite(evaluation.loss)) {
     throw DivergedError(
         "the loss is not finite, though every weight is",
         "the weights are too large for 32-bit numbers; train with a lower learning rate");
   }
-  if (guess && IsGuessing(evaluation.metrics.at(0), *guess)) {
+  if (guessing) {
     log::Warning("{}", GuessText(evaluation.metrics.at(0), *guess, options.split));
   }
   return 0;
