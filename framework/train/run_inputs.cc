@@ -58,13 +58,7 @@ void LoadInputs(const RunConfig& config, bool computes, RunInputs& inputs) {
   CheckProfile(config, ReadModel(config));
   if (computes) CheckDevice(config);
   inputs.dataset = LoadData(config);
-  try {
-    inputs.graph = std::make_unique<Graph>(ReadModel(config, inputs.dataset->fields()));
-  } catch (const ConfigError&) {
-    // Labels that begin at 1 are a class more, so the data say what is wrong with the model.
-    if (log::IsFirstRank()) TellData(config, *inputs.dataset);
-    throw;
-  }
+  inputs.graph = std::make_unique<Graph>(ReadModel(config, inputs.dataset->fields()));
   DecideTargets(*inputs.graph, *inputs.dataset);
   inputs.sampler = std::make_unique<Sampler>(config.seed, *inputs.dataset, config.batch);
 }
