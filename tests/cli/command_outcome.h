@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,20 @@ inline CommandOutcome RunCommand(const std::vector<std::string>& arguments) {
   const int code = RunCommandLine(static_cast<int>(argv.size()), argv.data());
   std::string out = testing::internal::GetCapturedStdout();
   return {code, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+inline std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+inline std::vector<std::string> WordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
 }
 
 // Returns the JSON of an output that is indented by two blanks and ends with one newline.

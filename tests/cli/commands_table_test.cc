@@ -24,11 +24,11 @@ using ::testing::Not;
 std::set<std::string> CommandsOf(std::vector<std::string> arguments) {
   arguments.emplace_back("--help");
   const std::string help = RunCommand(arguments).out;
-  std::istringstream lines(help.substr(std::min(help.find("Subcommands:"), help.size())));
+  const std::string below = help.substr(std::min(help.find("Subcommands:"), help.size()));
   std::set<std::string> names;
   static const std::regex row("^ {2}([a-z]+)( .*)?$");
   std::smatch match;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : LinesOf(below)) {
     if (std::regex_match(line, match, row)) names.insert(match[1]);
   }
   return names;
@@ -36,11 +36,10 @@ std::set<std::string> CommandsOf(std::vector<std::string> arguments) {
 
 // Returns the first words of its rows and their alternatives: {"bench", "allreduce\|link"}.
 std::vector<std::pair<std::string, std::string>> RowsOfTheTable() {
-  std::istringstream lines(ReadFile(DTRAIN_SOURCE_DIR "/framework/cli/README.md"));
   std::vector<std::pair<std::string, std::string>> rows;
   static const std::regex row(R"(^\| `([a-z]+) ?([a-z\\|]*).*$)");
   std::smatch match;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : LinesOf(ReadFile(DTRAIN_SOURCE_DIR "/framework/cli/README.md"))) {
     if (std::regex_match(line, match, row)) rows.emplace_back(match[1], match[2]);
   }
   return rows;

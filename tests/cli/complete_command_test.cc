@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,16 +27,9 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 std::vector<std::string> Complete(std::vector<std::string> words) {
   words.insert(words.begin(), {"complete", "--"});
-  return Lines(RunCommand(words).out);
+  return LinesOf(RunCommand(words).out);
 }
 
 TEST(Complete, CommandsAndOptions) {
@@ -92,7 +84,7 @@ std::vector<std::string> ByBash(const std::string& line) {
                              "_dtrain\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
   const std::string out = (folder / "out").string();
   EXPECT_EQ(std::system(("bash " + script + " '" + line + "' >" + out).c_str()), 0);
-  return Lines(ReadFile(out));
+  return LinesOf(ReadFile(out));
 }
 
 TEST(Complete, BashShowsWhatTheProgramSays) {
@@ -128,7 +120,7 @@ TEST(Manual, HasEveryCommandAndOption) {
           Code(ExitCode::kCheckpoint), Code(ExitCode::kStalled), Code(ExitCode::kStopped))));
   // A request starts with a dot; text never does.
   static const std::regex request(R"(\.(TH|SH|SS|TP|B|BR|I) .*|\.TP)");
-  for (const std::string& line : Lines(manual)) {
+  for (const std::string& line : LinesOf(manual)) {
     EXPECT_FALSE(line.starts_with('\'')) << line;
     if (line.starts_with('.')) {
       EXPECT_TRUE(std::regex_match(line, request)) << line;

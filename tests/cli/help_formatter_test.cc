@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,6 @@ namespace dtrain {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::vector<std::string> HelpWords(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
 
 TEST(HelpFormatter, TextsStayInTheirColumn) {
   const std::string name = "  --lr FLOAT" + std::string(22, ' ');
@@ -58,9 +50,8 @@ TEST(HelpFormatter, EveryCommandIsWrappedWithoutLosingAWord) {
     const std::string whole = RunCommand({command, "--help"}).out;
     const ScopedVariable narrow("COLUMNS", "80");
     const std::string wrapped = RunCommand({command, "--help"}).out;
-    EXPECT_EQ(HelpWords(wrapped), HelpWords(whole)) << command;
-    std::istringstream lines(wrapped);
-    for (std::string line; std::getline(lines, line);) {
+    EXPECT_EQ(WordsOf(wrapped), WordsOf(whole)) << command;
+    for (const std::string& line : LinesOf(wrapped)) {
       const bool one_word = line.find(' ', line.find_first_not_of(' ')) == std::string::npos;
       EXPECT_TRUE(line.size() <= 80 || one_word) << line;
     }

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,17 +23,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::vector<std::string> WordsOf(const std::string& line) {
-  std::vector<std::string> words;
-  std::istringstream in(line);
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
-
 std::vector<std::vector<std::string>> WordsOfLines(const std::string& text) {
   std::vector<std::vector<std::string>> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(WordsOf(line));
+  for (const std::string& line : LinesOf(text)) lines.push_back(WordsOf(line));
   return lines;
 }
 
@@ -174,7 +165,7 @@ TEST_F(PrintedNumbers, OfAPlanAreThoseOfItsJson) {
   EXPECT_THAT(text, ::testing::EndsWith(buckets));
 }
 
-// What is sent whole goes by the config's collective, what is selected by its exchange.
+// The plan names the config's collective where gradients are sent whole, and its exchange where entries are selected.
 TEST_F(PrintedNumbers, OfThePlannedConfigNameItsCollectiveOrItsExchange) {
   const auto config = [&](const std::string& compress) {
     return IndentedJson(Plan(folder_, {"--json", "--schedules", "wfbp", "--collectives", "ring",
@@ -268,9 +259,8 @@ TEST_F(PrintedNumbers, OfABenchmarkFitTogether) {
   EXPECT_NEAR(step["p50_us"].get<double>() * step["steps_per_second"].get<double>(), 1e6, 1);
   EXPECT_LE(step["min_us"], step["p50_us"]);
   words[1] = "layers";
-  std::istringstream lines(RunCommand(words).out);
   bool conv = false;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : LinesOf(RunCommand(words).out)) {
     const json layer = json::parse(line);
     EXPECT_GT(layer["forward_min_us"], 0) << line;
     if (layer["layer"] == "accuracy") {
