@@ -309,8 +309,8 @@ Checkpoint LoadWeights(const fs::path& path, const ModelLayout& layout) {
   if (bad == 0) return loaded;
   throw CheckpointError(
       fmt::format("{}: {} of its weights are NaN or infinite", path.string(), bad),
-      "the run that wrote it has diverged: take an earlier checkpoint, or train "
-      "with a lower learning rate");
+      "the run that wrote it has diverged: take an earlier checkpoint, or train with a lower "
+      "learning rate");
 }
 
 int64_t CopyWeights(const fs::path& path, const ModelLayout& layout,

@@ -154,7 +154,7 @@ class StepForecast {
     if (same_density) {
       overrides.push_back(fmt::format("compress.density={}", given_.compress.density));
     }
-    // Of two settings of one key the later counts.
+    // The later one of two settings of a key counts.
     if (!compressor.key.empty()) overrides.push_back("compress." + compressor.key);
   }
 

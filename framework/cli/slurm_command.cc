@@ -79,7 +79,7 @@ void Warn(const SlurmJob& job) {
 }
 
 // A config named by mistake would be lost.
-void RefuseNoScript(const std::string& output) {
+void RefuseUnlessScript(const std::string& output) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(output, ignored)) return;
   if (const std::string there = ReadFile(output); there.empty() || there.starts_with("#!")) return;
@@ -91,7 +91,7 @@ int PrintScript(const SlurmOptions& options, bool json) {
   Warn(job);
   const std::string script = SlurmScript(job);
   if (!options.output.empty()) {
-    RefuseNoScript(options.output);
+    RefuseUnlessScript(options.output);
     WriteOutput(options.output, script);
     log::Info("the script is in {}", options.output);
   }

@@ -100,7 +100,7 @@ TEST(CommandLine, AnEmptyOutputIsRefused) {
   }
 }
 
-// What a hint says exists.
+// Every key and command that a hint names exists.
 TEST(CommandLine, HintsForOtherToolsNameKeysAndCommands) {
   for (const char* option :
        {"lr",         "learning-rate", "momentum", "weight-decay", "wd",         "optimizer",

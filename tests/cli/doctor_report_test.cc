@@ -160,7 +160,7 @@ TEST(DoctorCommand, PrintsWhatItFinds) {
             info.host_name + (info.host_resolves ? "" : ", without an address"));
   std::string text;
   for (const auto& [name, value] : facts.items()) {
-    // What is free of the shared memory changes.
+    // The free part of the shared memory changes.
     if (name == "shared memory") break;
     text += fmt::format("{:17} {}\n", name, value.get<std::string>());
   }

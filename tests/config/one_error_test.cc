@@ -150,7 +150,7 @@ TEST(OneError, TheSameErrorOfAnArgumentHasTheArgument) {
               ::testing::ElementsAre("run.yaml:1:5: nothing is called 'b' (and --set c=[b])"));
 }
 
-// A list of sections that is something else is read as empty, which nobody meant.
+// A key that should be a list of sections, and is none, has an error already; no check of its content adds one.
 TEST(OneError, NothingIsCheckedByAListThatIsNone) {
   const auto error_of = [](const std::string& text) {
     return WhatOf<ConfigError>([&] {

@@ -163,7 +163,7 @@ TEST(RunResults, ASummarySaysWhoseWeightsWereTestedWhereTheyAreNotTheLast) {
   EXPECT_EQ(summary.test->step, 7);
 }
 
-// With checkpoint.keep_best the test is of the weights of the best evaluation, which have their step.
+// The tested weights are those of the best evaluation with checkpoint.keep_best, and have its step.
 TEST(RunResults, ATestOfKeptWeightsNamesTheirEpoch) {
   RunResults results = OfClasses();
   const std::vector<double> accuracies = {0.5, 0.7, 0.6};

@@ -209,7 +209,7 @@ void World::Drain() {
     std::optional<Event> event = Next();
     if (!event) return;
     const auto& deaths = scenario_.deaths;
-    // At a boundary timers are held and nobody dies: the simulator lets an actor die after it.
+    // Timers are held at a boundary, and nobody dies: the simulator puts off a death until the boundary is left.
     while (!quiet_ && next_death_ < deaths.size() && deaths[next_death_].at <= event->time) {
       Kill(deaths[next_death_++]);
     }

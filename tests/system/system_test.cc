@@ -154,7 +154,7 @@ TEST_F(SystemTest, TimeWritesAProfile) {
 TEST_F(SystemTest, BenchSumsCompletesAProfile) {
   ASSERT_EQ(Run("time --config $CONFIGS/quickstart.yaml --iterations 2 --profile p.json").code, 0);
   const std::string mine = " --workers 2 --set strategy.name=mgwfbp ";
-  // Of older times only those of the same sums are replaced.
+  // New times replace only those of the same sums.
   auto profile = nlohmann::json::parse(Slurp(folder_ / "p.json"));
   const nlohmann::json times = {{{"bytes", 64}, {"seconds", 9.0}},
                                 {{"bytes", 128}, {"seconds", 9.0}}};

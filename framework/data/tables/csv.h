@@ -40,7 +40,7 @@ struct CsvFormat {
 struct CsvTable {
   Table table;                     // samples of [columns] numbers; `read` returns them
   std::vector<std::string> names;  // of all columns; empty without a header
-  // With a header: the names of the ignored columns, and what of CsvFormat::ignore no column is called.
+  // Hold the names of the ignored columns, and the names in CsvFormat::ignore that no column has; empty without a header.
   std::vector<std::string> ignored, unknown;
   // A column without a name that counts the lines is left out, as pandas writes an index.  These are such columns, by
   // their names ("" or "Unnamed: 0").

@@ -179,9 +179,9 @@ const msText = (value) => secondsText(1e-3 * value);
 
 // The program decides (straggler.h): {worker, factor, median}, or null.
 function stragglerOf(run, workers) {
-  const told = run.straggler || {};
-  const worker = isNumber(told.rank) ? workers.find((one) => one.rank === told.rank) : null;
-  return worker ? {worker, factor: told.factor, median: told.median_seconds} : null;
+  const found = run.straggler || {};
+  const worker = isNumber(found.rank) ? workers.find((one) => one.rank === found.rank) : null;
+  return worker ? {worker, factor: found.factor, median: found.median_seconds} : null;
 }
 
 function workerSentence(run, straggler) {
