@@ -323,6 +323,13 @@ TEST_F(Csv, NumbersThatCountTheColumnsAreTheirNames) {
   EXPECT_THAT(NumbersIn(Read("0,1,2\n5,7,0\n6,8,1\n", format)), ElementsAre(0, 1, 5, 7, 6, 8));
 }
 
+// pandas.DataFrame.to_csv writes its index, too, unless index=False.
+TEST_F(Csv, ColumnsThatAreCountedMayStandBehindAnIndex) {
+  const CsvTable csv = Read(",0,1,2\n0,5,7,0\n1,6,8,1\n2,9,4,1\n");
+  EXPECT_THAT(NotesOf(csv), HasSubstr("counts the columns and is taken for their names"));
+  EXPECT_THAT(NumbersIn(csv), ElementsAre(5, 7, 6, 8, 9, 4));
+}
+
 // A float has no digit left for a second.
 TEST_F(Csv, TimesKeepTheirSeconds) {
   std::string text = "when,label\n";

@@ -214,11 +214,11 @@ std::optional<size_t> CountedColumn(const std::string& label, size_t columns) {
 }
 
 // True if the fields, or all but a label that is no number, are 0, 1, 2, ...: pandas names columns so that have no
-// names.
+// names.  The column of an index, which is the first, has an empty name then.
 bool CountColumns(const Csv& csv, const Fields& first, std::optional<size_t> label) {
   const size_t passed = label && !csv.IsNumber(first[*label]) ? *label : first.size();
   size_t next = 0;
-  for (size_t i = 0; i < first.size(); ++i) {
+  for (size_t i = first[0].empty() ? 1 : 0; i < first.size(); ++i) {
     if (i != passed && first[i] != std::to_string(next++)) return false;
   }
   return next >= 3;
