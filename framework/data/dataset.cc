@@ -51,6 +51,7 @@ class LimitedSource : public DatasetSource {
   int64_t classes() const override { return whole_->classes(); }
   bool has_validation() const override { return whole_->has_validation(); }
   double test_share() const override { return whole_->test_share(); }
+  bool is_read() const override { return whole_->is_read(); }
   std::vector<RemoteFile> files() const override { return whole_->files(); }
   std::unique_ptr<Dataset> Load(const std::filesystem::path& folder, uint64_t seed) const override {
     return std::make_unique<LimitedDataset>(whole_->Load(folder, seed), limit_);

@@ -216,6 +216,8 @@ class DatasetSource {
   virtual double test_share() const { return 0; }
   // True if the files are the user's, named in the config: then the properties above are known only after Configure.
   virtual bool is_own() const { return false; }
+  // True if Configure has read the files, so that Load takes little time.
+  virtual bool is_read() const { return false; }
   virtual std::vector<RemoteFile> files() const { return {}; }
   // Loads the set from `folder` (LocateData; empty if files() is).  Throws DataError with file and position.
   virtual std::unique_ptr<Dataset> Load(const std::filesystem::path& folder,

@@ -211,6 +211,7 @@ class HeldOutSource : public DatasetSource {
   bool has_validation() const override {
     return shares_.validation > 0 || whole_->has_validation();
   }
+  bool is_read() const override { return whole_->is_read(); }
   std::vector<RemoteFile> files() const override { return whole_->files(); }
   std::unique_ptr<Dataset> Load(const std::filesystem::path& folder, uint64_t seed) const override {
     return std::make_unique<HeldOut>(whole_->Load(folder, seed), shares_);

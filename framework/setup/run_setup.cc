@@ -95,7 +95,16 @@ void FreezeLayers(const RunConfig& config, Graph& graph) {
 
 }  // namespace
 
-Graph ReadModel(const RunConfig& config) { return ReadModel(config, config.data.source->fields()); }
+Graph ReadModel(const RunConfig& config) {
+  try {
+    return ReadModel(config, config.data.source->fields());
+  } catch (const ConfigError&) {
+    // The model may be right, and the data read otherwise than meant: labels that begin at 1 are a class more, an index
+    // is a column more.
+    if (config.data.source->is_read() && log::IsFirstRank()) TellData(config, *LoadData(config));
+    throw;
+  }
+}
 
 Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   Graph graph =

@@ -97,6 +97,21 @@ class OwnTables : public RunFixture {
   }
 };
 
+// Labels from 1 on are a class more, and a number that only names its sample is a column more.
+TEST_F(OwnTables, AModelThatDoesNotFitIsRefusedWithWhatWasRead) {
+  const auto said = [&](const std::string& rows) {
+    Write("t.csv", rows);
+    testing::internal::CaptureStderr();
+    EXPECT_THROW(ReadModel(Config("softmax_cross_entropy", 2, "mean: []", {"batch=2"})),
+                 ConfigError);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said("5,2,1\n3,5,2\n4,7,1\n8,3,2\n"),
+              testing::HasSubstr("the labels begin at 1, and classes are counted from 0"));
+  EXPECT_THAT(said(",a,b,y\n7,5,2,1\n2,3,5,0\n9,4,7,1\n5,2,8,0\n"),
+              testing::HasSubstr("3 columns (, a, b)"));
+}
+
 TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   WriteLine(false);
   for (const char* workers : {"1", "2"}) {

@@ -26,6 +26,7 @@ class TableSource : public DatasetSource {
   int64_t classes() const override { return spec_.classes; }
   double test_share() const override { return test_share_; }
   bool is_own() const override { return true; }
+  bool is_read() const override { return train_.has_value(); }
   std::unique_ptr<Dataset> Load(const std::filesystem::path& folder, uint64_t seed) const override;
 
  protected:
