@@ -5,12 +5,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,6 +51,27 @@ struct PredictOptions {
   int top = 3;
 };
 
+// Returns by how many deviations of the training data these samples differ from its mean, on average over all numbers; 0
+// if the model takes numbers as they are.  Over the training data themselves it is at most 1.
+double DistanceFromTraining(const Numbers& numbers, const ImageSetSpec& spec) {
+  const ImageSetSpec plain;
+  if (spec.mean.values() == plain.mean.values() &&
+      spec.deviation.values() == plain.deviation.values()) {
+    return 0;
+  }
+  const int64_t channels = spec.image_shape[0], each = spec.image_shape.CountFrom(1);
+  const auto distance = [&](const auto& values) {
+    double sum = 0;
+    for (int64_t i = 0; i < std::ssize(values); ++i) {
+      const int64_t c = i / each % channels;
+      const double from_mean = static_cast<double>(values[static_cast<size_t>(i)]) - spec.mean[c];
+      sum += std::abs(from_mean / spec.deviation[c]);
+    }
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+  };
+  return std::visit(distance, numbers);
+}
+
 // Predicts and prints any number of images in the order in which they were added.
 class Printer {
  public:
@@ -71,6 +94,15 @@ class Printer {
 
   // Predicts and prints all samples of a file, for a model of numbers.
   void PredictNumbers(const std::string& file, Numbers numbers) {
+    constexpr double kFar =
+        10;  // bytes of images, for a model of numbers from 0 to 1, are some 400 away
+    const double distance = DistanceFromTraining(numbers, predictor_.images());
+    if (distance > kFar) {
+      log::Warning(
+          "{}: its numbers are on average {:.0f} deviations from the mean of the training data; "
+          "bring them to the scale of these",
+          file, distance);
+    }
     const auto answers = predictor_.Predict(std::move(numbers));
     for (size_t i = 0; i < answers.size(); ++i) {
       const std::string name = fmt::format("{}[{}]", file, i);

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kSamples = 40, kRows = 5, kColumns = 6, kChannels = 3;
 
@@ -63,6 +64,12 @@ TEST_F(ArraysSystemTest, AnswersAreTheSameWhereverTheChannelsAre) {
   const Outcome refused = Run("predict --weights run turned.npy");
   EXPECT_EQ(refused.code, 3);
   EXPECT_THAT(refused.err, HasSubstr("turned.npy: [40, 6, 5, 3], the model takes samples of"));
+  EXPECT_THAT(Run("predict --weights run last.npy").err, Not(HasSubstr("deviations")));
+  std::vector<float> larger = Samples(false);
+  for (float& value : larger) value *= 255;
+  Write("larger.npy", "40, 5, 6, 3", larger);
+  EXPECT_THAT(Run("predict --weights run larger.npy").err,
+              HasSubstr("larger.npy: its numbers are on average "));
 }
 
 }  // namespace
