@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "framework/cli/command_tree.h"
+#include "framework/config/other_tools.h"
 #include "framework/core/text.h"
 
 namespace dtrain {
@@ -73,8 +74,8 @@ constexpr Synonym kSettings[] = {{"lr", "solver.lr"},
                                  {"data", "data.name"},
                                  {"dataset", "data.name"}};
 
-// Options of mpirun, torchrun and horovodrun that give the number of processes.
-constexpr const char* kProcesses[] = {"n", "np", "nproc", "nproc-per-node", "num-proc"};
+// Options of mpirun, srun, torchrun and horovodrun that give the number of processes.
+constexpr const char* kProcesses[] = {"n", "np", "ntasks", "nproc", "nproc-per-node", "num-proc"};
 
 std::string OursOf(std::span<const Synonym> synonyms, const std::string& name) {
   for (const auto& [theirs, ours] : synonyms) {
@@ -141,8 +142,10 @@ UsageError UnknownError(const CommandPlace& place, const std::vector<std::string
 // Returns what to write for a word that belongs to no option.
 std::string HintOfStray(const CLI::App& command, const std::string& word,
                         const std::vector<std::string>& words) {
-  if (word.find('=') != std::string::npos && TakesSettings(command, words)) {
-    return "write --set " + ShellWord(word);
+  const size_t name_end = word.find('=');
+  if (name_end != std::string::npos && TakesSettings(command, words)) {
+    const std::string key = OursOf(kSettings, word.substr(0, name_end));
+    return "write --set " + ShellWord(key.empty() ? word : key + word.substr(name_end));
   }
   const CLI::Option* const config = command.get_option_no_throw("--config");
   const bool is_config = word.ends_with(".yaml") || word.ends_with(".yml") ||
@@ -162,7 +165,7 @@ std::optional<UsageError> FindWrongChoice(const CLI::App& command) {
       if (std::ranges::find(choices, value) != choices.end()) continue;
       const std::string at = option->get_positional() ? "" : " " + option->get_name();
       return UsageError(fmt::format("{}{} has no choice '{}'", FullName(command), at, value),
-                        SuggestName(value, choices));
+                        config::SuggestChoice(value, choices));
     }
   }
   for (const CLI::App* below : command.get_subcommands()) {

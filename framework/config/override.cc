@@ -48,13 +48,17 @@ std::vector<std::string> SplitKeys(const std::string& path) {
   return keys;
 }
 
-Tree EmptyString(const Place& place) {
+Tree QuotedString(const std::string& text, const Place& place) {
   Tree tree;
   tree.kind = Tree::Kind::kScalar;
+  tree.text = text;
   tree.place = place;
   tree.quoted = true;
   return tree;
 }
+
+// True for a value that a shell's user need not quote for YAML, too: none, and a separator of CSV files.
+bool IsPlainText(const std::string& value) { return value.empty() || value == "," || value == "|"; }
 
 std::optional<Override> ParseOverride(const std::string& argument, const Place& place,
                                       Diagnostics& diagnostics) {
@@ -68,8 +72,8 @@ std::optional<Override> ParseOverride(const std::string& argument, const Place& 
     return std::nullopt;
   }
   const std::string text = argument.substr(equals + 1);
-  if (text.empty()) {
-    parsed.value = EmptyString(place);
+  if (IsPlainText(text)) {
+    parsed.value = QuotedString(text, place);
     return parsed;
   }
   std::optional<Tree> value = ParseYaml(

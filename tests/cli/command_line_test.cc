@@ -65,6 +65,8 @@ TEST(CommandLine, AnOptionOfOtherToolsIsAnsweredWithWhatToWrite) {
       {{"train", "--config", "quickstart", "--batch-size=2"}, "write --set batch=2"},
       {{"train", "--config", "quickstart", "--batch_size", "2"}, "write --set batch=2"},
       {{"train", "--config", "quickstart", "--np", "2"}, "write --workers 2"},
+      {{"train", "--config", "quickstart", "--ntasks", "2"}, "write --workers 2"},
+      {{"train", "--config", "quickstart", "lr=0.1"}, "write --set solver.lr=0.1"},
       {{"train", "-n", "4", "--config", "quickstart"}, "write --workers 4"},
       {{"train", "-np", "4", "--config", "quickstart"}, "write --workers 4"},
       {{"simulate", "--strategy", "ps_ssp", "--config", "x"}, "write --set strategy.name=ps_ssp"},
@@ -164,6 +166,8 @@ TEST(CommandLine, AValueThatAnOptionDoesNotTakeIsAnsweredWithTheNearest) {
   EXPECT_EQ(split.code, 2);
   EXPECT_THAT(split.err, AllOf(HasSubstr("dtrain eval --split has no choice 'tset'"),
                                HasSubstr("did you mean 'test'?")));
+  EXPECT_THAT(RunCommand({"train", "--config", "quickstart", "--device", "gpu"}).err,
+              HasSubstr("did you mean 'cuda'?"));
 }
 
 TEST(CommandLine, AConfigThatIsNotThereIsAnsweredWithTheNearestFileOrName) {

@@ -107,6 +107,15 @@ TEST(Override, NothingAfterTheEqualsSignIsTheEmptyString) {
   EXPECT_EQ(root, "");
 }
 
+// The separators of CSV files are syntax in YAML.
+TEST(Override, ACommaOrABarIsThatText) {
+  for (const std::string text : {",", "|"}) {
+    Document document = Document::FromText("", "run.yaml", {"separator=" + text});
+    const std::string separator = document.root().String("separator", "x");
+    EXPECT_EQ(separator, text);
+  }
+}
+
 TEST(Override, AValueMayHoldEqualsSigns) {
   Document document = Document::FromText("", "run.yaml", {"root=a=b"});
   const std::string root = document.root().String("root", "x");

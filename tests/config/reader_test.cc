@@ -242,6 +242,9 @@ TEST(Reader, ValuesOfOtherToolsAreSuggested) {
   }
   for (const char* name : {"batchnorm2d", "BatchNorm", "BN"}) EXPECT_EQ(meant(name), "batch_norm");
   for (const char* name : {"maxpool", "MaxPool2d", "AvgPool2d"}) EXPECT_EQ(meant(name), "pooling");
+  EXPECT_EQ(KeyOfOtherTools("labels", {"train", "train_labels"}), "train_labels");
+  EXPECT_EQ(KeyOfOtherTools("sep", {"train", "separator"}), "separator");
+  EXPECT_EQ(KeyOfOtherTools("path", {"train", "separator"}), "train");
   EXPECT_EQ(meant("CrossEntropyLoss"), "softmax_cross_entropy");
   EXPECT_EQ(meant("GRU"), "gru");
   EXPECT_EQ(meant("SGD"), "sgd");
