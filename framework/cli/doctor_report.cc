@@ -164,6 +164,9 @@ DoctorInfo GatherDoctorInfo() {
                     {"libcurl", curl_version_info(CURLVERSION_NOW)->version},
                     {"OpenSSL", OpenSSL_version(OPENSSL_VERSION)},
                     {"ONNX", OnnxLibrary()}};
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_ID"}) {
+    if (std::getenv(name) != nullptr) info.launcher_variables.emplace_back(name);
+  }
   info.mpirun = FindMpirun();
   info.isa = IsaName(CpuIsa());
   info.onednn_isa = OneDnnIsaName();
@@ -179,7 +182,12 @@ DoctorInfo GatherDoctorInfo() {
 std::vector<std::string> AdviceFor(const DoctorInfo& info) {
   std::vector<std::string> advice;
   if (info.mpi_library.empty()) {
-    advice.emplace_back("MPI does not start here: runs with one worker work, others do not");
+    advice.emplace_back("MPI does not start here: runs with one worker work, others do not" +
+                        (info.launcher_variables.empty()
+                             ? ""
+                             : "; variables of a launcher are set, and if none started this shell: "
+                               "unset " +
+                                   Join(info.launcher_variables, " ")));
   } else if (info.mpi_thread_level != "multiple" && info.mpi_thread_level != "serialized") {
     advice.push_back("MPI's thread level is " + info.mpi_thread_level +
                      ": dtrain needs 'serialized', install an Open MPI with threads");

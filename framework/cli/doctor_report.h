@@ -14,7 +14,9 @@ struct DoctorInfo {
   std::vector<std::pair<std::string, std::string>> libraries;
   std::string mpi_library;       // the library's own version text; empty if MPI does not start
   std::string mpi_thread_level;  // "multiple", "serialized", ...
-  std::string mpirun;            // path; empty if mpirun is not in PATH
+  // Variables by which a launcher tells MPI that it started this process.
+  std::vector<std::string> launcher_variables;
+  std::string mpirun;  // path; empty if mpirun is not in PATH
   std::string cpu;
   std::string isa;         // instruction set of dtrain's own CPU kernels
   std::string onednn_isa;  // instruction set that oneDNN may use

@@ -38,6 +38,8 @@ TEST(DoctorReport, AdvisesWhereMpiFails) {
   info.mpirun = "";
   EXPECT_THAT(AdviceFor(info),
               ElementsAre(HasSubstr("MPI does not start"), HasSubstr("PATH has no mpirun")));
+  info.launcher_variables = {"PMIX_RANK", "SLURM_STEP_ID"};
+  EXPECT_THAT(AdviceFor(info).front(), HasSubstr("unset PMIX_RANK SLURM_STEP_ID"));
   info = Healthy();
   info.mpi_thread_level = "funneled";
   EXPECT_THAT(AdviceFor(info), ElementsAre(HasSubstr("thread level is funneled")));
