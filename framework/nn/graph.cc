@@ -257,8 +257,8 @@ std::optional<Graph::WrongInput> Graph::FindWrongInput(const GraphLayer& layer) 
       return WrongInput{
           fmt::format("input '{}' holds numbers; {} takes {}{}", value.name, layer.type,
                       compares ? "class labels" : "classes or tokens", there),
-          compares ? "take the loss mean_squared_error, and no accuracy, for "
-                     "numbers; or a data set of classes"
+          compares ? "take the loss mean_squared_error, and no accuracy, for numbers; a table "
+                     "whose labels are whole has classes with data.task: classification"
                    : ""};
     }
     if (takes == InputKind::kNumbers && value.dtype != DType::kF32) {
@@ -285,21 +285,29 @@ int Graph::LayerOfScores(const Reading& reading, int value, int64_t scores) cons
   return made[0] == scores || made[made.rank() - 1] == scores ? producer : -1;
 }
 
-// Warns of more scores than classes.  Such a model trains, but the extra scores only learn that they are never right.
+// Warns of more scores than classes: such a model trains, but the extra scores only learn that they are never right.
+// Warns of one number that learns which class it is, as if classes had an order.
 void Graph::WarnOfScores(const GraphLayer& loss, const Reading& reading) {
   const int64_t classes = loss.layer->label_classes();
   if (classes == 0) return;
   const Shape shape = values_[loss.inputs[0]].sample_shape.Prepend(1);
   const int64_t scores = shape[shape.rank() - 1];
+  if (scores == 1 && classes > 2 && loss.layer->score_meaning() == ScoreMeaning::kNumbers) {
+    warnings_.push_back(fmt::format(
+        "{}: layer '{}' ({}): {} has {} classes, and the layer learns their numbers; if the labels "
+        "of a table are numbers, set data.task: regression",
+        loss.where, loss.name, loss.type, reading.data, classes));
+  }
   if (scores <= classes || !IsLabelOf(values_[loss.inputs[1]].sample_shape.Prepend(1), shape))
     return;
   const int producer = LayerOfScores(reading, loss.inputs[0], scores);
   const bool known = producer >= 0;
   std::string warning = fmt::format(
-      "{}: {} has {} classes, {} '{}' has {} outputs: {} of them {} never a label",
-      known ? reading.readers[producer].Where("outputs") : loss.where, reading.data, classes,
-      known ? "layer" : "input", known ? layers_[producer].name : values_[loss.inputs[0]].name,
-      scores, scores - classes, scores - classes == 1 ? "is" : "are");
+      "{}: {} has {}, {} '{}' has {} outputs: {} of them {} never a label",
+      known ? reading.readers[producer].Where("outputs") : loss.where, reading.data,
+      classes == 1 ? "1 class" : fmt::format("{} classes", classes), known ? "layer" : "input",
+      known ? layers_[producer].name : values_[loss.inputs[0]].name, scores, scores - classes,
+      scores - classes == 1 ? "is" : "are");
   if (std::ranges::find(warnings_, warning) == warnings_.end()) {
     warnings_.push_back(std::move(warning));
   }

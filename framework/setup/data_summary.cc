@@ -74,10 +74,13 @@ void WarnOfClasses(const Dataset& dataset, const Counts& counts, bool named,
   if (first > 0) {
     data.warnings.push_back(fmt::format(
         "the labels begin at {}, and classes are counted from 0: {} no sample, and the model needs "
-        "{} outputs; subtract {} from the labels",
+        "{} outputs; subtract {} from the labels{}",
         first, first == 1 ? "class 0 has" : fmt::format("classes 0 to {} have", first - 1),
-        names.size(), first));
+        names.size(), first,
+        first == 1 ? "" : ", or set data.task: regression if they are numbers"));
   }
+  if (names.size() == 1)
+    data.warnings.push_back("all samples are of one class: '" + names[0] + "'");
   for (const Split split : {Split::kTrain, Split::kTest}) {
     if (dataset.size(split) == 0) continue;
     const auto without = WithoutSamples(counts[static_cast<size_t>(split)], first, names);
@@ -131,7 +134,7 @@ std::string TextOf(const DataSummary& data, const std::string& name) {
   if (!data.fewest.empty()) {
     std::vector<std::string> fewest;
     for (const auto& [class_name, samples] : data.fewest) {
-      fewest.push_back(fmt::format("{} {}", class_name, samples));
+      fewest.push_back(fmt::format("{} ({})", class_name, samples));
     }
     text += fmt::format("; classes: {}, fewest training samples: {}", data.classes, Join(fewest));
   }

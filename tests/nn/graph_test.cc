@@ -136,6 +136,14 @@ TEST(Graph, ScoresAndClassesAreReportedAtTheLayerThatMakesThem) {
           .warnings(),
       ElementsAre(one_of_them))
       << "two losses, one layer";
+  const std::string one = "  - {name: d, type: inner_product, input: data, outputs: 1}\n";
+  const std::string squared = "mean_squared_error, input: [d, label]";
+  EXPECT_THAT(read(one, squared, 3).warnings(),
+              ElementsAre("m.yaml:4:5: layer 'loss' (mean_squared_error): the set has 3 classes, "
+                          "and the layer learns their numbers; if the labels of a table are "
+                          "numbers, set data.task: regression"));
+  EXPECT_THAT(read(one, squared, 2).warnings(), IsEmpty()) << "0 and 1";
+  EXPECT_THAT(read(one, squared, 0).warnings(), IsEmpty()) << "numbers";
   const std::string joined =
       "  - {name: f, type: inner_product, input: data, outputs: 3}\n"
       "  - {name: c, type: concat, input: [f, data]}\n";

@@ -50,7 +50,7 @@ TEST_F(DataSummaryTest, ALineSaysHowATableWasRead) {
             "csv " + Path("train.csv") +
                 ": 3 training and 2 test samples of 2 columns (a, b); a header (guessed), fields "
                 "separated by ','; label 'kind' is a class; classes: 2, fewest training samples: "
-                "dog 1, cat 2");
+                "dog (1), cat (2)");
   const DataSummary ignored =
       OfTables("a;b;c;y\n1;2;3;0.5\n3;5;4;1.5\n", "a;b;c;y\n3;4;5;2.5\n", "ignore: [b]");
   EXPECT_EQ(TextOf(ignored, "csv"),
@@ -102,6 +102,27 @@ TEST_F(DataSummaryTest, WarnsOfLabelsThatBeginAtOne) {
   EXPECT_THAT(data.warnings,
               ElementsAre("the labels begin at 1, and classes are counted from 0: class 0 has no "
                           "sample, and the model needs 3 outputs; subtract 1 from the labels"));
+}
+
+TEST_F(DataSummaryTest, WarnsOfLabelsThatMayBeNumbers) {
+  const DataSummary data = OfTables("1,2,50\n3,5,51\n4,7,52\n", "3,4,50\n1,1,51\n2,3,52\n");
+  EXPECT_THAT(data.warnings,
+              ElementsAre(HasSubstr("; subtract 50 from the labels, or set data.task: regression "
+                                    "if they are numbers")));
+}
+
+TEST_F(DataSummaryTest, WarnsOfLabelsThatAreAllTheSame) {
+  EXPECT_THAT(OfTables("1,2,cat\n3,5,cat\n", "3,4,cat\n").warnings,
+              ElementsAre("all samples are of one class: 'cat'"));
+  EXPECT_THAT(
+      OfTables("1,2,0.5\n3,5,0.5\n", "3,4,1.5\n").warnings,
+      ElementsAre("the label has one value in all samples: nothing can be learned from it"));
+  folder_.Write("x.npy", NpyOf<float>("<f4", "3, 2", {1, 2, 3, 5, 5, 6}));
+  folder_.Write("y.npy", NpyOf<float>("<f4", "3, 2", {1, 7, 2, 7, 3, 7}));
+  EXPECT_THAT(Of("npy", fmt::format("train: {0}, train_labels: {1}, test: {0}, test_labels: {1}",
+                                    Path("x.npy"), Path("y.npy")))
+                  .warnings,
+              ElementsAre(HasSubstr("number 2 of the label has one value")));
 }
 
 // The first samples of a table that is sorted downwards do not have the first classes.

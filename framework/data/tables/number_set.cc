@@ -84,10 +84,11 @@ std::vector<int64_t> MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec
   return found.constant;
 }
 
-void MeasureTargets(const std::vector<double>& targets, ImageSetSpec& spec) {
+std::vector<int64_t> MeasureTargets(const std::vector<double>& targets, ImageSetSpec& spec) {
   MeanAndDeviation found = Measured(targets, static_cast<size_t>(spec.target_shape.count()), 1);
   spec.target_mean = PerChannel(std::move(found.means));
   spec.target_deviation = PerChannel(std::move(found.deviations));
+  return found.constant;
 }
 
 NumberSet::NumberSet(const ImageSetSpec& spec, LabelledNumbers train, LabelledNumbers test)

@@ -30,8 +30,8 @@ struct LabelledNumbers {
 // are.
 std::vector<int64_t> MeasureNumbers(const LabelledNumbers& numbers, ImageSetSpec& spec);
 
-// Computes the mean and deviation of each entry of a target, from these samples.
-void MeasureTargets(const std::vector<double>& targets, ImageSetSpec& spec);
+// The same of each entry of a target.
+std::vector<int64_t> MeasureTargets(const std::vector<double>& targets, ImageSetSpec& spec);
 
 class NumberSet : public Dataset {
  public:

@@ -52,7 +52,8 @@ std::vector<uint16_t> ClassesOf(const Table& table, int64_t classes) {
     if (!IsClass(label) || label >= limit) {
       throw DataError(fmt::format("{}: the label is {}, classes are the whole numbers from 0 to {}",
                                   table.where(static_cast<int64_t>(i)), label, limit - 1),
-                      "data.task: regression, for labels that are numbers");
+                      "number the classes from 0; or data.task: regression, for labels that are "
+                      "numbers");
     }
     numbers.push_back(static_cast<uint16_t>(label));
   }

@@ -178,10 +178,10 @@ void TableSource::Settle(config::Reader& reader) {
   notes_ = train_->notes;
   notes_.first_class = first_class;
   if (notes_.files.empty()) notes_.files = train_->name;
-  std::string as = regression ? "number" : "class";
+  std::string as = regression ? "a number" : "a class";
   if (labels.shape.count() > 1) as = Counted(labels.shape.count(), "number");
   notes_.read_as += fmt::format(
-      "{}label {} a {}", notes_.read_as.empty() ? "" : "; ",
+      "{}label {} {}", notes_.read_as.empty() ? "" : "; ",
       train_->label_column.empty() ? "is" : fmt::format("'{}' is", train_->label_column), as);
   if (spec_.classes == 0 && AreOneHot(labels)) {
     notes_.warnings.push_back(std::string("each label is one 1 among 0s; ") + kOneHotHint);
@@ -239,9 +239,16 @@ std::unique_ptr<Dataset> TableSource::LoadNumbers() const {
   LabelledNumbers train = NumbersOf(*train_);
   std::vector<int64_t> constant;
   pixels_.Fill([&] { constant = MeasureNumbers(train, spec); }, spec);
-  if (spec.classes == 0) MeasureTargets(train_->labels.numbers, spec);
   DataNotes notes = notes_;
   NoteConstants(spec, constant, notes);
+  if (spec.classes == 0) {
+    constant = MeasureTargets(train_->labels.numbers, spec);
+    for (const int64_t entry : constant) {
+      notes.warnings.push_back(fmt::format(
+          "{}the label has one value in all samples: nothing can be learned from it",
+          spec.target_shape.count() == 1 ? "" : fmt::format("number {} of ", entry + 1)));
+    }
+  }
   // The reader of CSV has looked at all lines.
   if (images_ && spec.image_shape.rank() == 1) {
     NoteCounted(train.samples, spec.image_shape[0], notes);
