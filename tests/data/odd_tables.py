@@ -63,6 +63,7 @@ def csv_read():
     yield "single_quotes", "a,kind\n1,'x'\n2,'y'\n", "", -1, {}
     yield "blanks_around", "a , b , label\n1 , 2 , 0\n 3,4 ,1\n", "", -1, {"skipinitialspace": True}
     yield "pandas_index", ",a,b,label\n0,1.5,2,0\n1,3,4,1\n2,5,7,1\n", "", -1, {"index_col": 0}
+    yield "pandas_index_and_counted_columns", ",0,1,2\n0,1.5,2,0\n1,3,4,1\n2,5,7,1\n", "", -1, {"index_col": 0}
     yield "pandas_index_twice", ("Unnamed: 0,a,b,label\n0,1.5,2,0\n1,3,4,1\n2,5,7,1\n"), "", -1, {"index_col": 0}
     yield "pandas_counts_columns", "0,1,2\n1.5,2,0\n3,4,1\n", "", -1, {}
     yield "pandas_counts_columns_beside_label", "0,1,2,label\n1.5,2,3,x\n3,4,5,y\n", "", -1, {}
@@ -134,7 +135,6 @@ def csv_refused():
     yield "markdown", "|a|b|\n|1|2|\n", "", "is empty"
     yield "header_twice", PLAIN + header, "", "line 4: column 1 ('a') is 'a', not a number"
     yield "years_as_names_unsaid", "2020,2021,label\n1.5,2,0\n3,4,1\n", "", "data.header: yes"
-    yield "pandas_index_and_counted_columns", ",0,1,2\n0,1.5,2,0\n1,3,4,1\n", "", "data.header: yes"
     yield "line_end_in_quotes", 'a,kind\n1,"x\ny"\n', "", "its quotes are not closed"
     yield "quote_within", 'a,kind\n1,x"y"\n', "", "its quotes are not around the whole of a field"
     yield "old_mac", PLAIN.replace("\n", "\r"), "", "not a number"
