@@ -102,27 +102,16 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   if (run.data() != nullptr && !quiet && which.run == 1) TellData(config, *run.data());
   run.UseTrace(options.scenario.Trace(config));
   run.StudyGradients(output);
-  std::unique_ptr<MetricsWriter> metrics;  // set if the run is evaluated
+  if (quiet) run.BeQuiet();
+  if (lock) run.WriteTo(output);
   if (lock && !options.resume.empty()) {
     const std::optional<int64_t> step = run.KeepCheckpoints(output, options.resume);
     if (step && run.IsFinished()) return std::nullopt;
-    if (step) metrics = run.ContinueMetrics();
     if (step && !quiet) log::Info("resumed after step {}", *step);
   }
-  // One decimal is enough if evaluations are at the ends of epochs.
-  const int digits = config.evaluate.every_steps > 0 ? 2 : 1;
   begins.reset();
   std::optional<WatchedRun> watched(std::in_place, run, which);
-  const Summary summary = run.Run(
-      [&](double epochs, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
-        if (lock && !metrics)
-          metrics = std::make_unique<MetricsWriter>(RunFolder(output).metrics());
-        if (metrics) metrics->Write(run.results().MetricsOf(at, split, evaluation));
-        if (quiet) return;
-        log::Info("epoch {:.{}f}, {:.1f} virtual s: {} {}", epochs, digits, at.seconds,
-                  split == Split::kValidation ? "validation" : "test",
-                  Describe(evaluation, run.graph().metric_names()));
-      });
+  const Summary summary = run.Run();
   watched.reset();
   WarnOfGuessing(summary, which.name);
   if (lock) Save(RunFolder(output), config, summary, run.timelines());
@@ -357,9 +346,10 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
           "repeat a recorded run (record.bin) bit for bit; exit code 1 if the weights differ")
       ->type_name("FILE");
   command
-      ->add_option(
-          "--output", options->output,
-          "folder for config.yaml, metrics.jsonl, summary.json, timeline.json and gradients.jsonl")
+      ->add_option("--output", options->output,
+                   "folder for config.yaml, metrics.jsonl, summary.json, the best weights and what "
+                   "other keys "
+                   "ask for (tensorboard, timeline, gradients)")
       ->type_name("DIR");
   command
       ->add_option("--resume", options->resume,

@@ -127,15 +127,14 @@ void NumericEngine::Compute(Worker& worker, Lane& lane) const {
 }
 
 // Each lane evaluates a rank's part of the split.
-Evaluation NumericEngine::Evaluate(Split split, const float* weights) {
-  const std::vector<float> state = MeanState();
+Evaluation NumericEngine::Evaluate(Split split, ConstArena weights, ConstArena state) {
   Evaluation evaluation;
   LocalWorld::Run(static_cast<int>(lanes_.size()), [&](Transport& transport) {
     ApplyThreadBudget(threads_);
     Lane& lane = lanes_[transport.rank()];
     const Evaluation joined =
         JoinScores(transport, *dataset_,
-                   ScoreSplit(*lane.net, *dataset_, split, weights, state.data(), transport.rank(),
+                   ScoreSplit(*lane.net, *dataset_, split, weights, state, transport.rank(),
                               transport.size(), RunSearchOf(split)));
     if (transport.rank() == 0) evaluation = joined;
   });

@@ -46,7 +46,7 @@ class NumericEngine : public GradientSource {
   void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
   // --- Call the following only while no step is computed.
-  Evaluation Evaluate(Split split, const float* weights);
+  Evaluation Evaluate(Split split, ConstArena weights, ConstArena state);
   std::vector<float> MeanState() const;  // mean over the workers that are alive (mean_state.h)
   // Returns a worker's batch-norm statistics.
   std::span<float> State(int worker) {

@@ -5,13 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/core/error.h"
+#include "framework/core/file.h"
 #include "framework/core/log.h"
-#include "framework/core/process.h"
-#include "framework/evaluate/guessing.h"
 #include "framework/results/summary.h"
-#include "framework/setup/data_summary.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/setup/schedule_profile.h"
@@ -81,11 +78,6 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   if (nodes > 1 && !config.cluster.per_node_given) {
     log::Warning("{} is simulated with nodes of one worker each: set cluster.per_node",
                  config.strategy_name);
-  }
-  if (numeric && config.checkpoint.keep_best) {
-    log::Warning(
-        "checkpoint.keep_best: a simulation keeps no weights of its best evaluation; its test is "
-        "of the last ones");
   }
   if (!config.model.yaml.empty() && config.data.source) {
     if (numeric && !data_) data_ = LoadData(config);
@@ -164,7 +156,8 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
     throw UsageError("a simulation with deaths writes no checkpoints",
                      "leave out --resume, or cluster.deaths");
   }
-  folder_.emplace(output);
+  WriteTo(output);
+  saves_ = true;
   BoundarySchedule& rule = setup_.exchange.rule;
   rule.checkpoint_every_epochs = config_.checkpoint.every_epochs;
   rule.checkpoint_every_steps = config_.checkpoint.every_steps;
@@ -190,12 +183,6 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   return start_.position.step;
 }
 
-std::unique_ptr<MetricsWriter> SimulatedRun::ContinueMetrics() const {
-  return std::make_unique<MetricsWriter>(
-      folder_->metrics(), start_.KeptStep(),
-      start_.so_far.evaluations.value_or(std::vector<std::string>{}));
-}
-
 void SimulatedRun::StudyGradients(const fs::path& output) {
   if (config_.statistics_every == 0) return;
   if (!engine_) {
@@ -217,7 +204,6 @@ bool SimulatedRun::IsFinished() const {
 }
 
 void SimulatedRun::GoOn() {
-  saved_samples_ = start_.SavedSamples();
   setup_.exchange.start = {.samples_applied = start_.position.samples_applied,
                            .updates = start_.position.updates,
                            .weights = start_.weights,
@@ -248,24 +234,8 @@ void SimulatedRun::GoOn() {
 }
 
 Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
-  if (engine_) {
-    results_ = RunResults(graph_->metric_names(), config_.stop);
-    boundary_ = start_.position;
-    CountEpochs();
-    if (boundary_.step > 0) {
-      RecallEvaluations(start_, *folder_, results_);
-    }
-    if (results_.over()) {
-      setup_.exchange.rule.last_samples = boundary_.samples_applied;
-      progress_.last_samples = boundary_.samples_applied;
-      setup_.exchange.rule.ended_early = true;
-    }
-    setup_.exchange.start.over =
-        start_.so_far.over && boundary_.samples_applied >= setup_.exchange.rule.last_samples;
-    setup_.at_boundary = [&](const BoundaryState& state, Nanos now, const float* weights) {
-      return AtBoundary(state, now, weights, on_evaluation);
-    };
-  }
+  on_evaluation_ = on_evaluation;
+  if (engine_) BeginSession();
   if (statistics_ && !start_.KeptStep()) statistics_->file.KeepNoLines();
   setup_.progress = &progress_;
   Simulation simulation(setup_);
@@ -276,13 +246,39 @@ Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
   return Summarize(result);
 }
 
+void SimulatedRun::BeginSession() {
+  if (folder_) MakeFolder(folder_->path());
+  if (layout_.parameters.entries.empty()) layout_ = ModelLayoutOf(*graph_, *data_);
+  if (folder_ && layout_.data_hashes.all.empty()) layout_.data_hashes = data_->Hashes();
+  BoundarySchedule& rule = setup_.exchange.rule;
+  session_.emplace(SessionSetup{.config = config_,
+                                .graph = *graph_,
+                                .dataset = *data_,
+                                .plan = plan_,
+                                .layout = layout_,
+                                .time = RunTime::kVirtual,
+                                .folder = folder_ ? folder_->path() : fs::path(),
+                                .saves = saves_,
+                                .tells = tells_},
+                   rule, start_, *this);
+  session_->Open(start_);
+  CountEpochs();
+  session_->EndWhereItEnded();
+  rule = session_->position().rule();
+  progress_.last_samples = rule.last_samples;
+  setup_.exchange.start.over =
+      start_.so_far.over && session_->now().samples_applied >= rule.last_samples;
+  setup_.at_boundary = [this](const BoundaryState& state, Nanos now, const float* weights) {
+    return AtBoundary(state, now, weights);
+  };
+}
+
 // Starts counting the training results of each epoch, as the ranks of a real run do.
 void SimulatedRun::CountEpochs() {
   const int workers = setup_.exchange.placement().workers;
-  trained_ = start_.so_far.epoch;
   counters_.assign(static_cast<size_t>(workers),
                    EpochCounter(config_.strategy->synchronous(), workers));
-  for (EpochCounter& counter : counters_) counter.BoundaryAt(boundary_.samples_applied);
+  for (EpochCounter& counter : counters_) counter.BoundaryAt(session_->now().samples_applied);
   engine_->Watch([this](int worker, int64_t step, const TrainedEpoch& found) {
     counters_[static_cast<size_t>(worker)].Add(setup_.exchange.rule, step, found);
   });
@@ -290,89 +286,46 @@ void SimulatedRun::CountEpochs() {
 
 void SimulatedRun::CountEpochSamples(int64_t samples_applied) {
   for (EpochCounter& counter : counters_) {
-    trained_.Add(counter.Take());
+    session_->Add(counter.Take());
     counter.BoundaryAt(samples_applied);
   }
 }
 
-// Evaluates, may end the run early, and saves, as a real run does.  Does nothing in a run that has diverged.
-bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float* weights,
-                              const EvaluationCallback& on_evaluation) {
+// Does nothing but count in a run that has diverged.
+bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float* weights) {
+  now_ = now;
+  weights_ = weights;
+  session_->position().MoveTo(state.samples_applied);
   CountEpochSamples(state.samples_applied);
-  if (!state.finite) return false;
-  RunPosition position(setup_.exchange.rule, {});
-  position.MoveTo(state.samples_applied);
-  BoundaryPoint point{std::exchange(boundary_, position.now()), position.now(), position.RunEnds()};
-  const bool ended = point.run_ends;
-  const MetricsPoint at{position.epoch(), position.now().step, state.samples_applied,
-                        ToSeconds(now), ToSeconds(now)};
-  if (EvaluationDue(config_, point)) point.run_ends = Evaluate(point, at, weights, on_evaluation);
-  if (folder_ && CheckpointDue(config_, point, saved_samples_)) {
-    const bool at_epoch_end =
-        setup_.exchange.rule.PausedForEpoch(point.before.samples_applied, state.samples_applied);
-    Save(position.now(), at, point.run_ends, at_epoch_end, weights);
-  }
-  return point.run_ends && !ended;
+  // A resumed run with nothing left to do keeps the loss from before.
+  if (session_->position().samples() > 0) session_->NoteLoss(simulation_->Loss());
+  return state.finite && session_->AtBoundary(/*stopped=*/false).has_value();
 }
 
-// Returns true if the run ends here, which may be before its last epoch.
-bool SimulatedRun::Evaluate(const BoundaryPoint& point, const MetricsPoint& at,
-                            const float* weights, const EvaluationCallback& on_evaluation) {
-  const auto evaluate = [&](Split split) {
-    // A run that is resumed at its end was evaluated there.
-    if (results_.Has(split, at.samples)) return;
-    const Evaluation evaluation = engine_->Evaluate(split, weights);
-    results_.Note(at, split, evaluation);
-    if (!on_evaluation) return;
-    const double epochs = static_cast<double>(point.now.samples_applied) /
-                          static_cast<double>(setup_.exchange.rule.epoch_samples);
-    on_evaluation(epochs, at, split, evaluation);
-  };
-  const std::vector<Split> splits = SplitsToEvaluate(*data_, point.run_ends);
-  for (const Split split : splits) evaluate(split);
-  if (point.run_ends || !results_.over()) return point.run_ends;
-  for (const Split split : SplitsToEvaluate(*data_, true)) {
-    if (std::find(splits.begin(), splits.end(), split) == splits.end()) evaluate(split);
-  }
-  return true;
+void SimulatedRun::Collect(bool with_solver) {
+  mean_state_ = engine_->MeanState();
+  if (with_solver) solver_ = simulation_->SolverState();
 }
 
-void SimulatedRun::Save(TrainingPosition position, const MetricsPoint& at, bool over,
-                        bool at_epoch_end, const float* weights) {
-  StepCount steps = start_.so_far.steps;
-  steps.at_epoch_end = at_epoch_end;
-  const CheckpointFolder folder(folder_->checkpoints(), static_cast<int>(config_.checkpoint.keep));
-  const fs::path main = folder_->checkpoints() / CheckpointName(position.step);
-  position.updates = simulation_->Updates();
-  CheckpointInfo info{position,
-                      config_.seed,
-                      graph_->name(),
-                      config_.solver.name,
-                      config_.effective_yaml,
-                      ToJson(plan_),
-                      SourceRevision(),
-                      layout_.text,
-                      {},
-                      layout_.images,
-                      config_.model.yaml,
-                      ToJson(RunSoFar{.seconds = at.seconds,
-                                      .training_seconds = at.seconds,
-                                      .epoch = trained_,
-                                      .loss = simulation_->Loss(),
-                                      .steps = steps,
-                                      .over = over,
-                                      .evaluations = results_.lines()}),
-                      layout_.data_hashes};
+BoundaryModel SimulatedRun::model() {
+  BoundaryModel model{weights_, mean_state_.data()};
+  for (const auto& [name, values] : solver_) model.solver[name] = values.data();
+  model.updates = simulation_->Updates();
+  return model;
+}
+
+Evaluation SimulatedRun::Evaluate(Split split, const BestWeights& best) {
+  const auto [weights, state] = best.Or(weights_, mean_state_.data());
+  return engine_->Evaluate(split, weights, state);
+}
+
+std::vector<std::string> SimulatedRun::WriteRankFiles(const fs::path& main,
+                                                      const TrainingPosition& position) {
+  std::vector<std::string> hashes;
   for (Rank rank = 0; rank < setup_.exchange.placement().ranks(); ++rank) {
-    info.rank_files.push_back(SaveRank(main, position, rank));
+    hashes.push_back(SaveRank(main, position, rank));
   }
-  const ModelLayout layout = ModelLayoutOf(*graph_);
-  const std::vector<float> statistics = engine_->MeanState();
-  const auto solver = simulation_->SolverState();
-  CheckpointView view{info, layout, weights, {}, statistics.data()};
-  for (const auto& [name, values] : solver) view.solver[name] = values.data();
-  folder.Save(view);
-  saved_samples_ = position.samples_applied;
+  return hashes;
 }
 
 // Writes the rank file of a rank.  In a synchronous run only the hosts, not the actors, have state beyond the model's
@@ -403,7 +356,6 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   Summary summary;
   DescribeConfig(config_, summary);
   if (graph_) DescribeRun(config_, *graph_, plan_, summary);
-  if (data_) summary.data = DescribeData(*data_);
   summary.model = setup_.profile.model;
   summary.compute = engine_ ? "numeric" : "ghost";
   DescribeEnd(result.end.finite ? ExitCode::kDone : ExitCode::kDiverged, summary);
@@ -439,13 +391,8 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   DescribeBytesPerGradient(summary);
   DescribeProtocol(result.protocol, summary);
   NameIdleServers(summary);
-  if (engine_) {
-    // A resumed run with nothing left to do reports the loss from before.
-    const bool idle = result.end.samples_applied == start_.position.samples_applied;
-    summary.train_loss = idle && start_.so_far.loss ? *start_.so_far.loss : result.loss;
-    DescribeTraining(trained_, *graph_, summary);
-    results_.Describe(setup_.exchange.rule, end.now().step, summary);
-    DescribeGuess(*graph_, *data_, summary);
+  if (session_) {
+    session_->Describe(summary);
     summary.weights_sha256 =
         WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
   }

@@ -10,17 +10,15 @@
 #include <string>
 
 #include "framework/checkpoint/checkpoint.h"
-#include "framework/evaluate/run_evaluation.h"
 #include "framework/results/gradients_file.h"
 #include "framework/results/run_folder.h"
 #include "framework/results/run_record.h"
 #include "framework/results/summary.h"
-#include "framework/results/trained_epoch.h"
 #include "framework/setup/run_config.h"
 #include "framework/sim/simulation.h"
 #include "framework/simulate/numeric_engine.h"
 #include "framework/train/rank_state.h"
-#include "framework/train/run_position.h"
+#include "framework/train/run_session.h"
 #include "framework/train/start_point.h"
 
 namespace dtrain {
@@ -28,25 +26,27 @@ namespace dtrain {
 // Returns the profile of a model that has not been timed: parameters and FLOPs of one sample.
 ModelProfile ProfileByFlops(const Graph& graph);
 
-class SimulatedRun {
+class SimulatedRun : public RunHost {
  public:
   // `profile` gives the layer times; without it, they follow from FLOPs.  `numeric`: the gradients are computed.
   // `data` is the config's data set if it is loaded already; otherwise a numeric run loads it.
   SimulatedRun(const RunConfig& config, const std::optional<ModelProfile>& profile, bool numeric,
                std::shared_ptr<Dataset> data = nullptr);
-  ~SimulatedRun();
+  ~SimulatedRun() override;
 
   // Uses recorded step durations in seconds, a list for each worker; see ComputeModel::UseTrace.
   void UseTrace(std::vector<std::vector<double>> seconds) { setup_.trace = std::move(seconds); }
 
-  // Numeric runs: writes checkpoints to this folder as the config says (checkpoint.every_...), and resumes as `resume`,
-  // the value of --resume, asks for (checkpoint_folder.h).  Returns the step from which Run will continue, or none if
-  // it begins anew.  Runs with the same boundaries have the same bits and the same virtual time, whether or not they
-  // were interrupted.
+  // Prints no evaluation.
+  void BeQuiet() { tells_ = false; }
+
+  // Numeric runs: writes metrics.jsonl, the files of TensorBoard and the best weights to this folder.
+  void WriteTo(const std::filesystem::path& output) { folder_.emplace(output); }
+  // Does so, writes checkpoints there as the config says (checkpoint.every_...), and resumes as `resume`, the value of
+  // --resume, asks for (checkpoint_folder.h).  Returns the step from which Run will continue, or none if it begins anew.
+  // Runs with the same boundaries have the same bits and the same virtual time, whether or not they were interrupted.
   std::optional<int64_t> KeepCheckpoints(const std::filesystem::path& output,
                                          const std::string& resume);
-  // Opens metrics.jsonl of that folder to continue the run that KeepCheckpoints found.
-  std::unique_ptr<MetricsWriter> ContinueMetrics() const;
 
   // Numeric runs, if the config asks for it: writes statistics of worker 0's gradients to gradients.jsonl in this
   // folder ("": there is none).  Throws ConfigError if that is impossible.
@@ -55,9 +55,8 @@ class SimulatedRun {
   // Returns true, and prints so, if the run that KeepCheckpoints found was completed before.
   bool IsFinished() const;
 
-  // Called after each evaluation of a numeric run, with the epochs done; the seconds in `at` are virtual.
-  using EvaluationCallback =
-      std::function<void(double epochs, const MetricsPoint& at, Split, const Evaluation&)>;
+  // Called after each evaluation of a numeric run; the seconds in `at` are virtual.
+  using EvaluationCallback = std::function<void(const MetricsPoint& at, Split, const Evaluation&)>;
   Summary Run(const EvaluationCallback& on_evaluation = {});
   // The progress of a run, for another thread: the steps done by the average worker, and the steps of the whole run
   // unless it ends early.
@@ -71,7 +70,6 @@ class SimulatedRun {
   // The timelines of the last Run, if the config asks for them (RankTimeline::Pack of each rank).
   const std::vector<std::string>& timelines() const { return timelines_; }
 
-  const RunResults& results() const { return results_; }  // results of the evaluations so far
   const SimulationSetup& setup() const { return setup_; }
   // Returns the layer gradients with their ready times and the time of an all-reduce: as the profile measured it for
   // this config, else as simulated for the cluster.
@@ -80,18 +78,25 @@ class SimulatedRun {
   const Dataset* data() const { return data_.get(); }  // null unless gradients are computed
 
  private:
+  Seconds Now() const override { return {ToSeconds(now_), ToSeconds(now_)}; }
+  void Collect(bool with_solver) override;
+  BoundaryModel model() override;
+  std::string FromRoot(const std::function<std::string()>& text) override { return text(); }
+  Evaluation Evaluate(Split split, const BestWeights& best) override;
+  std::vector<std::string> WriteRankFiles(const std::filesystem::path& main,
+                                          const TrainingPosition& position) override;
+  void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation) override {
+    if (on_evaluation_) on_evaluation_(at, split, evaluation);
+  }
+
   void DescribeModel(const std::optional<ModelProfile>& profile, const BoundarySchedule& rule);
   void PlanBuckets();
   void MakeEngine();
   void GoOn();
-  bool AtBoundary(const BoundaryState& state, Nanos now, const float* weights,
-                  const EvaluationCallback& on_evaluation);
-  bool Evaluate(const BoundaryPoint& point, const MetricsPoint& at, const float* weights,
-                const EvaluationCallback& on_evaluation);
+  void BeginSession();
+  bool AtBoundary(const BoundaryState& state, Nanos now, const float* weights);
   void CountEpochs();
   void CountEpochSamples(int64_t samples_applied);
-  void Save(TrainingPosition position, const MetricsPoint& at, bool over, bool at_epoch_end,
-            const float* weights);
   std::string SaveRank(const std::filesystem::path& main, const TrainingPosition& position,
                        Rank rank);
   Summary Summarize(const SimulationResult& result) const;
@@ -106,18 +111,23 @@ class SimulatedRun {
   SimulationSetup setup_;
   std::unique_ptr<StatisticsWithFile> statistics_;
   std::vector<std::string> timelines_;
-  RunResults results_;
-  TrainingPosition boundary_;           // position at the last boundary
   std::vector<EpochCounter> counters_;  // one for each worker
-  TrainedEpoch trained_;                // results of all workers in this epoch
+  bool tells_ = true;
+  EvaluationCallback on_evaluation_;
+  std::optional<RunSession> session_;  // of a numeric run
 
-  // Folder of checkpoints; none: no checkpoints are written.
-  std::optional<RunFolder> folder_;
+  // The model at the present boundary.
+  Nanos now_ = 0;
+  const float* weights_ = nullptr;
+  std::vector<float> mean_state_;
+  std::map<std::string, std::vector<float>> solver_;
+
+  std::optional<RunFolder> folder_;             // none: nothing is written
+  bool saves_ = false;                          // checkpoints are written
   StartPoint start_;                            // the start of a resumed run
   RankCheckpoint world_;                        // this run's properties, for rank files
   std::map<Rank, StateRecord> actors_, hosts_;  // saved states of the ranks of a resumed run
-  int64_t saved_samples_ = 0;
-  Simulation* simulation_ = nullptr;  // the simulation in progress
+  Simulation* simulation_ = nullptr;            // the simulation in progress
   SimulationProgress progress_;
 };
 

@@ -7,17 +7,27 @@
 
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/weights_file.h"
-#include "framework/comm/gather.h"
 #include "framework/core/file.h"
 #include "framework/core/log.h"
-#include "framework/launch/world.h"
 
 namespace dtrain {
 namespace fs = std::filesystem;
 namespace {
 
-BestWeights Read(const fs::path& file, const std::optional<BestResult>& best,
-                 const ModelLayout& layout) {
+// Returns the step of the weights in the file; none if it is missing or damaged.
+std::optional<int64_t> StepOf(const fs::path& file) {
+  try {
+    if (fs::exists(file)) return ReadStoredInfo(file).position.step;
+  } catch (const CheckpointError& error) {
+    log::Warning("{}", error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+BestWeights ReadBest(const fs::path& file, const std::optional<BestResult>& best,
+                     const ModelLayout& layout) {
   if (!fs::exists(file)) {
     log::Warning("there is no {}: the test is of the last weights", file.string());
     return {};
@@ -32,34 +42,6 @@ BestWeights Read(const fs::path& file, const std::optional<BestResult>& best,
     return {};
   }
   return {step, std::move(kept.weights), std::move(kept.state)};
-}
-
-// Returns the step of the weights in the file; none if it is missing or damaged.
-std::optional<int64_t> StepOf(const fs::path& file) {
-  try {
-    if (fs::exists(file)) return ReadStoredInfo(file).position.step;
-  } catch (const CheckpointError& error) {
-    log::Warning("{}", error.what());
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-BestWeights WeightsToTest(const RunConfig& config, Split split, Exchange& exchange,
-                          const fs::path& file, const std::optional<BestResult>& best,
-                          const ModelLayout& layout) {
-  BestWeights weights;
-  if (split != Split::kTest || !config.checkpoint.keep_best) return weights;
-  exchange.AtBoundary([&](Transport& transport) {
-    TryTogether(transport, [&] {
-      if (transport.rank() == 0) weights = Read(file, best, layout);
-    });
-    if (transport.size() == 1) return;
-    const std::string bytes = Broadcast(transport, transport.rank() == 0 ? ToBytes(weights) : "");
-    if (transport.rank() != 0) weights = FromBytes<BestWeights>(bytes);
-  });
-  return weights;
 }
 
 void BringBest(const fs::path& file, const fs::path& checkpoint, const BestResult& best) {

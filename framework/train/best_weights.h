@@ -10,9 +10,7 @@
 #include "framework/checkpoint/checkpoint.h"
 #include "framework/core/bytes.h"
 #include "framework/device/arena.h"
-#include "framework/exchange/exchange.h"
 #include "framework/results/summary.h"
-#include "framework/setup/run_config.h"
 
 namespace dtrain {
 
@@ -29,13 +27,10 @@ struct BestWeights {
   }
 };
 
-// Returns the weights with which a split is evaluated at the end of a run: the best ones for the test split if the
-// config keeps them; else none, and the caller uses the last ones.  Collective, at a boundary: rank 0 reads `file` for
-// a model of this layout and gives the weights to all.  `best` (rank 0) is the run's best evaluation.  Rank 0 warns if
-// the file does not have the weights of that one, for example in a run that keeps them only since a resume after it.
-BestWeights WeightsToTest(const RunConfig& config, Split split, Exchange& exchange,
-                          const std::filesystem::path& file, const std::optional<BestResult>& best,
-                          const ModelLayout& layout);
+// Reads the `file` of the weights of a run's best evaluation, for a model of this layout.  Warns, and returns none, if it
+// is missing or does not have the weights of `best`, for example in a run that keeps them only since a resume after it.
+BestWeights ReadBest(const std::filesystem::path& file, const std::optional<BestResult>& best,
+                     const ModelLayout& layout);
 
 // Makes sure that the `file` of a resumed run has the weights of its best evaluation so far.  If it has others (the run
 // goes on in another folder, or from a checkpoint that is not the last one), copies the right ones from the folder of

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "framework/checkpoint/checkpoint_folder.h"
-#include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/process.h"
 #include "framework/core/text.h"
@@ -19,7 +18,6 @@
 #include "framework/launch/world.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
-#include "framework/train/best_weights.h"
 
 namespace dtrain {
 namespace {
@@ -54,27 +52,19 @@ void RunOutputs::CreateFolder(bool resuming) {
 }
 
 void RunOutputs::Open(const Graph& graph, const Dataset& dataset, const ExecutionPlan& plan,
-                      const StartPoint& start, int64_t last_step) {
+                      const StartPoint& start, RunSession& session) {
   const TrainingPosition& first = start.position;
-  so_far_ = start.so_far;
   last_step_ = first.step;
-  results_ = RunResults(graph.metric_names(), config_.stop);
   if (!root_) return;
   if (PlacementOf(config_).ranks() == 1) {
     watch_.emplace(config_.stall_seconds, [this](const std::string& what) { StepHangs(what); });
   }
   folder_.WritePlan(plan);  // the first file: it marks the folder as a run's
   folder_.WriteConfig(config_.effective_yaml);
-  const bool resumed = first.step > 0;
-  kept_step_ = start.KeptStep();
-  metrics_ = std::make_unique<MetricsWriter>(
-      folder_.metrics(), kept_step_, so_far_.evaluations.value_or(std::vector<std::string>{}));
-  if (config_.tensorboard) {
-    tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), kept_step_);
-  }
-  if (resumed) GoOnFrom(start);
-  rank_times_ =
-      std::make_unique<RankTimesWriter>(folder_.ranks(), kept_step_, so_far_.training_seconds);
+  session.Open(start);
+  rank_times_ = std::make_unique<RankTimesWriter>(folder_.ranks(), session.kept_step(),
+                                                  session.so_far().training_seconds);
+  const int64_t last_step = session.position().last_step();
   progress_->Begin({config_.epochs, last_step, config_.batch}, {first.epoch + 1, first.step});
   Summary run;
   DescribeRun(config_, graph, plan, run);
@@ -93,26 +83,13 @@ void RunOutputs::Open(const Graph& graph, const Dataset& dataset, const Executio
         "precision bf16 changes nothing: no convolution of this model has channels in multiples of "
         "32");
   }
-  if (resumed) log::Info("resumed after step {}", first.step);
+  if (first.step > 0) log::Info("resumed after step {}", first.step);
 }
 
-// Continues the results from before a resume.  What a checkpoint of an older program lacks is read from the run's own
-// folder.
-void RunOutputs::GoOnFrom(const StartPoint& start) {
-  const MetricsEnd before = kept_step_ ? ReadMetricsEnd(folder_.metrics()) : MetricsEnd{};
-  if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
-  if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
-  logged_loss_ = so_far_.loss ? so_far_.loss : before.loss;
-  RecallEvaluations(start, folder_, results_);
-  if (config_.checkpoint.keep_best && results_.best()) {
-    BringBest(BestFile(), start.file, *results_.best());
-  }
-}
-
-GradientStatistics* RunOutputs::StudyGradients(int64_t steps_before) {
+GradientStatistics* RunOutputs::StudyGradients(int64_t steps_before, bool fresh) {
   if (!root_ || config_.statistics_every == 0) return nullptr;
   statistics_ = std::make_unique<StatisticsWithFile>(config_.statistics_every, folder_.gradients());
-  if (!kept_step_) statistics_->file.KeepNoLines();
+  if (fresh) statistics_->file.KeepNoLines();
   statistics_->statistics.BeginBehind(steps_before);
   return &statistics_->statistics;
 }
@@ -164,109 +141,27 @@ void RunOutputs::Failed(int rank, const TrainingPosition& position, const Error&
   }
 }
 
-void RunOutputs::Step(const StepInfo& info) {
+void RunOutputs::Step(const StepMetrics& metrics, bool last, RunSession& session) {
   if (!root_) return;
   if (watch_) watch_->Pause();
-  ReportProgress(info);
+  ReportProgress(metrics, last, session);
   if (watch_) watch_->StepBegins();
 }
 
-void RunOutputs::ReportProgress(const StepInfo& info) {
-  const int64_t step = info.at.step;
+void RunOutputs::ReportProgress(const StepMetrics& metrics, bool last, RunSession& session) {
+  const int64_t step = metrics.at.step;
   // A resumed run logs the same steps as an undisturbed one.
-  const bool due = info.last || step <= config_.log_first_steps ||
+  const bool due = last || step <= config_.log_first_steps ||
                    step / config_.log_every_steps > last_step_ / config_.log_every_steps;
   last_step_ = step;
   if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
-  progress_->Update(ProgressPoint{info.at.epoch + 1, step, info.loss, slowest_}, WallNow());
-  if (!due) return;
-  const StepMetrics metrics{info.at, info.loss, info.learning_rate, info.samples_per_second,
-                            info.exposed_seconds};
-  metrics_->Write(metrics);
-  logged_loss_ = metrics.loss;
-  if (tensorboard_) tensorboard_->Write(metrics);
+  progress_->Update(ProgressPoint{metrics.at.epoch + 1, step, metrics.loss, slowest_}, WallNow());
+  if (due) session.Log(metrics);
 }
 
 void RunOutputs::RankDid(int64_t step, const RankTimes& times) {
   if (!root_) return;
-  so_far_.epoch.Add(times.epoch);
   rank_times_->Write(step, times);
-}
-
-void RunOutputs::Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation,
-                           double seconds) {
-  if (!root_) return;
-  const bool validation = split == Split::kValidation;
-  const EvaluationMetrics metrics = results_.Note(at, split, evaluation, seconds);
-  metrics_->Write(metrics);
-  if (tensorboard_) tensorboard_->Write(metrics);
-  std::string where = fmt::format("epoch {}", at.epoch + 1);
-  if (config_.evaluate.every_steps > 0) where += fmt::format(", step {}", at.step);
-  log::Info("{}: {} {}{}", where, validation ? "validation" : "test",
-            Describe(evaluation, results_.metric_names()),
-            WeightsText(results_.EpochOf(evaluation), evaluation.step));
-}
-
-std::filesystem::path RunOutputs::CheckpointFile(int64_t step) const {
-  return folder_.checkpoints() / CheckpointName(step);
-}
-
-CheckpointInfo RunOutputs::InfoOf(const TrainingPosition& position,
-                                  const CheckpointSource& source) const {
-  return {position,
-          config_.seed,
-          source.graph.name(),
-          config_.solver.name,
-          config_.effective_yaml,
-          ToJson(source.plan),
-          SourceRevision(),
-          source.layout.text,
-          source.rank_files,
-          source.layout.images,
-          config_.model.yaml,
-          {},
-          source.layout.data_hashes};
-}
-
-void RunOutputs::KeepBest(Split split, const TrainingPosition& position,
-                          const CheckpointSource& source) {
-  if (!root_ || split != Split::kValidation || !config_.checkpoint.keep_best) return;
-  if (!results_.best() || results_.best()->step != position.step) return;
-  CheckpointInfo info = InfoOf(position, source);
-  info.plan_json.clear();  // a file without a plan is weights alone, not a checkpoint
-  MakeFolder(folder_.checkpoints());
-  WriteCheckpoint(
-      BestFile(),
-      {info, ModelLayoutOf(source.graph), source.exchange.HostWeights(), {}, source.state});
-}
-
-std::filesystem::path RunOutputs::BestFile() const { return folder_.checkpoints() / kBestName; }
-
-void RunOutputs::Save(const MetricsPoint& at, const TrainingPosition& position,
-                      const CheckpointSource& source, bool at_epoch_end) {
-  if (!root_) return;
-  const Nanos started = WallNow();
-  StepCount steps = so_far_.steps;
-  steps.at_epoch_end = at_epoch_end;
-  CheckpointInfo info = InfoOf(position, source);
-  info.so_far = ToJson(RunSoFar{.seconds = at.seconds,
-                                .training_seconds = at.training_seconds.value_or(0),
-                                .epoch = so_far_.epoch,
-                                .loss = logged_loss_,
-                                .steps = steps,
-                                .evaluations = results_.lines()});
-  const ModelLayout layout = ModelLayoutOf(source.graph);
-  CheckpointView view{info, layout, source.exchange.HostWeights(), {}, source.state};
-  const std::vector<std::string> names = config_.solver.solver->StateNames();
-  for (size_t i = 0; i < names.size(); ++i)
-    view.solver[names[i]] = source.exchange.solver_state()[i];
-  const CheckpointFolder folder(folder_.checkpoints(), static_cast<int>(config_.checkpoint.keep));
-  const std::string file = folder.Save(view).filename().string();
-  metrics_->Write(CheckpointMetrics{at, file, ToSeconds(WallNow() - started)});
-}
-
-void RunOutputs::EndsEarly() {
-  if (root_) log::Info("the run ends here: {}", results_.WhyOver());
 }
 
 void RunOutputs::Diverged(const TrainingPosition& position, const std::string& what) {

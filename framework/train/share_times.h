@@ -7,12 +7,13 @@
 #include "framework/exchange/exchange.h"
 #include "framework/train/run_accounts.h"
 #include "framework/train/run_outputs.h"
+#include "framework/train/run_session.h"
 
 namespace dtrain {
 
-// Collective.  `role` is that of this rank's actors, `at` the position of the run.  `trained` holds the training
-// results of its worker; it is taken and begins anew.
-void ShareTimes(Exchange& exchange, const std::string& role, const TrainingPosition& at,
-                EpochCounter& trained, RunAccounts& accounts, RunOutputs& outputs);
+// Collective.  `role` is that of this rank's actors.  `trained` holds the training results of its worker; it is taken,
+// added to those of the session, and begins anew.
+void ShareTimes(Exchange& exchange, const std::string& role, EpochCounter& trained,
+                RunAccounts& accounts, RunSession& session, RunOutputs& outputs);
 
 }  // namespace dtrain

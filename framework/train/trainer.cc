@@ -5,30 +5,26 @@
 #include <memory>
 #include <optional>
 
-#include "framework/checkpoint/checkpoint.h"
 #include "framework/comm/gather.h"
 #include "framework/core/log.h"
 #include "framework/core/time.h"
 #include "framework/data/batches.h"
 #include "framework/data/device_dataset.h"
-#include "framework/evaluate/guessing.h"
 #include "framework/evaluate/run_evaluation.h"
 #include "framework/launch/status_record.h"
 #include "framework/launch/stop_signal.h"
 #include "framework/launch/world.h"
 #include "framework/nn/net.h"
-#include "framework/setup/data_summary.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/train/auto_strategy.h"
-#include "framework/train/best_weights.h"
 #include "framework/train/mean_state.h"
 #include "framework/train/plan_by_time.h"
 #include "framework/train/rank_state.h"
 #include "framework/train/run_accounts.h"
 #include "framework/train/run_inputs.h"
 #include "framework/train/run_outputs.h"
-#include "framework/train/run_position.h"
+#include "framework/train/run_session.h"
 #include "framework/train/schedule_watch.h"
 #include "framework/train/share_times.h"
 #include "framework/train/training_step.h"
@@ -36,7 +32,7 @@
 namespace dtrain {
 namespace {
 
-class Trainer {
+class Trainer : public RunHost {
  public:
   Trainer(const RunConfig& config, const TrainRequest& request, Transport& transport)
       : config_(ResolveAutoStrategy(config, request, transport)),
@@ -57,8 +53,17 @@ class Trainer {
   // Device of the net; the CPU without one.
   Device device() const { return net_ == nullptr ? Device{} : net_->device(); }
 
+  Seconds Now() const override { return {accounts_.seconds(), accounts_.clock.At(WallNow())}; }
+  void Collect(bool with_solver) override;
+  BoundaryModel model() override;
+  std::string FromRoot(const std::function<std::string()>& text) override;
+  Evaluation Evaluate(Split split, const BestWeights& best) override;
+  std::vector<std::string> WriteRankFiles(const std::filesystem::path& main,
+                                          const TrainingPosition& position) override;
+  void Does(Doing doing) override { Say(doing); }
+  void Did(Doing doing, Nanos begun) override;
+
   bool SetUp();
-  bool Agree(bool yes);
   bool IsFinished(const StartPoint& start, const BoundarySchedule& rule);
   void PrepareState(const RunInputs& inputs);
   std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const BoundarySchedule& rule);
@@ -70,26 +75,17 @@ class Trainer {
   void ReadBoundary();
   void Log();
   std::optional<ExitCode> AtBoundary(const BoundaryState& state);
-  void LookAtSchedule(const BoundaryPoint& point);
-  bool Evaluate(bool run_ends);
-  bool MayEnd();
-  void MeanStatistics();
-  void Evaluate(Split split);
-  void SaveCheckpoint();
-  std::vector<std::string> SaveRankFiles(const TrainingPosition& position);
+  void LookAtSchedule(bool stopped);
   ExitCode Diverge();
   void SaveRecord(const std::string& weights_sha256);
   void SaveTimeline();
   Summary Summarize(ExitCode code);
 
-  const TrainingPosition& now() const { return position_.now(); }
+  // The position of the run; its beginning before there is a session.
+  TrainingPosition now() const { return session_ ? session_->now() : TrainingPosition{}; }
   void Say(Doing doing) {
     status_.Update(doing, now().step, ToSeconds(accounts_.compute));
     outputs_.Does(doing, now());
-  }
-  MetricsPoint Here() const {
-    return {position_.epoch(), now().step, now().samples_applied, accounts_.seconds(),
-            accounts_.clock.At(WallNow())};
   }
 
   RunConfig config_;  // the strategy is named once `auto` has been resolved
@@ -115,9 +111,7 @@ class Trainer {
   RankCheckpoint world_;                   // this run's properties, for rank files
   int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
 
-  RunPosition position_;
-  TrainingPosition boundary_;  // position at the last boundary
-  int64_t saved_samples_ = 0;  // position of the last checkpoint
+  std::optional<RunSession> session_;
   RunAccounts accounts_;
   EpochCounter trained_{synchronous_, placement_.workers};
   Nanos timeline_origin_ = 0;
@@ -156,10 +150,15 @@ bool Trainer::SetUp() {
   dataset_ = OnDevice(std::move(inputs.dataset), config_.accumulate > 1 ? Device{} : device());
   const BoundarySchedule rule =
       BoundaryScheduleOf(config_, dataset_->size(Split::kTrain), inputs.start.step_offset);
-  position_ = RunPosition(rule, inputs.start.position);
-  boundary_ = now();
+  session_.emplace(SessionSetup{.config = config_,
+                                .graph = *graph_,
+                                .dataset = *dataset_,
+                                .plan = plan_,
+                                .layout = layout_,
+                                .root = root(),
+                                .folder = config_.output},
+                   rule, inputs.start, *this);
   trained_.BoundaryAt(now().samples_applied);
-  saved_samples_ = inputs.start.SavedSamples();
   next_batch_ =
       inputs.worker ? inputs.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
   PrepareState(inputs);
@@ -168,16 +167,12 @@ bool Trainer::SetUp() {
   Say(Doing::kLoading);
   world_ = WorldOf(config_, *graph_, *dataset_, RunTime::kReal);
   TryTogether(transport_, [&] {
-    outputs_.Open(*graph_, *dataset_, plan_, inputs.start, position_.last_step());
+    outputs_.Open(*graph_, *dataset_, plan_, inputs.start, *session_);
     if (profile) outputs_.SaveProfile(*profile);
   });
-  accounts_.seconds_before = outputs_.so_far().seconds;
-  // A run that ended early is not continued by a resume; it keeps its weights.
-  if (MayEnd()) {
-    outputs_.EndsEarly();
-    position_.EndHere();
-  }
-  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, position_.rule());
+  accounts_.seconds_before = session_->so_far().seconds;
+  session_->EndWhereItEnded();
+  ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, session_->position().rule());
   if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
@@ -185,29 +180,32 @@ bool Trainer::SetUp() {
                 .solver = &inputs.start.solver,
                 .ranks = &inputs.ranks,
                 .kept = &inputs.start.ranks.kept};
-  spec.statistics = outputs_.StudyGradients(next_batch_);
+  spec.statistics = outputs_.StudyGradients(next_batch_, !session_->kept_step());
   exchange_ = MakeExchange(spec, plan_.threads, config_.stall_seconds, transport_, device());
   return true;
 }
 
-// Returns rank 0's value of `yes` on all ranks.  Collective, at a boundary.
-bool Trainer::Agree(bool yes) {
+std::string Trainer::FromRoot(const std::function<std::string()>& text) {
   std::string said;
-  const auto share = [&](Transport& transport) { said = Broadcast(transport, yes ? "yes" : "no"); };
+  const auto share = [&](Transport& transport) {
+    TryTogether(transport, [&] {
+      if (root()) said = text();
+    });
+    if (transport.size() > 1) said = Broadcast(transport, said);
+  };
   exchange_ ? exchange_->AtBoundary(share) : share(transport_);
-  return said == "yes";
+  return said;
 }
 
 // Returns rank 0's answer, since only rank 0 reads the folder.
 bool Trainer::IsFinished(const StartPoint& start, const BoundarySchedule& rule) {
   if (request_.resume == "none") return false;
-  bool finished = false;
-  TryTogether(transport_, [&] {
-    finished =
-        root() && start.in_own_folder &&
-        TellFinished(outputs_.folder(), config_, graph_->metric_names(), now(), start.so_far, rule);
-  });
-  return Agree(finished);
+  return FromRoot([&] {
+           const bool finished = start.in_own_folder &&
+                                 TellFinished(outputs_.folder(), config_, graph_->metric_names(),
+                                              now(), start.so_far, rule);
+           return finished ? "finished" : "";
+         }) == "finished";
 }
 
 void Trainer::PrepareState(const RunInputs& inputs) {
@@ -238,10 +236,11 @@ std::optional<ModelProfile> Trainer::PlanBuckets(const StartPoint& start,
 std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   if (!HasWorker()) return nullptr;
   const int rank = transport_.rank();
-  const uint64_t first = static_cast<uint64_t>(synchronous_ ? position_.first().step : next_batch_);
+  const RunPosition& position = session_->position();
+  const uint64_t first = static_cast<uint64_t>(synchronous_ ? position.first().step : next_batch_);
   BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
-                                                      static_cast<uint64_t>(position_.last_step()),
-                                                      position_.rule().step_offset)
+                                                      static_cast<uint64_t>(position.last_step()),
+                                                      position.rule().step_offset)
                                     : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
   return std::make_unique<Prefetcher>(*dataset_, sampler_->MaxShare(workers()), std::move(filler));
 }
@@ -249,11 +248,11 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
 ExitCode Trainer::Loop() {
   const std::unique_ptr<Prefetcher> batches = MakeBatches();
   accounts_.step_seconds.reserve(
-      static_cast<size_t>(std::max<int64_t>(position_.last_step() - now().step, 0)));
+      static_cast<size_t>(std::max<int64_t>(session_->position().last_step() - now().step, 0)));
   const Batch* batch = batches ? batches->Next() : nullptr;
   if (config_.timeline) exchange_->AtBoundary([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
-  accounts_.clock.Start(timeline_origin_, outputs_.so_far().training_seconds);
+  accounts_.clock.Start(timeline_origin_, session_->so_far().training_seconds);
   Say(Doing::kTraining);
   for (;;) {
     const Nanos asked = WallNow();
@@ -282,7 +281,7 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
   report.compute = computed - started;
-  trained_.Add(position_.rule(), now().step, TrainedOn(result, batch));
+  trained_.Add(session_->position().rule(), now().step, TrainedOn(result, batch));
   const StepOutcome outcome = exchange_->End(report);
   Account(batch.samples, waited, started, computed);
   Follow(outcome);
@@ -299,16 +298,19 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
 
 // Updates the position: by this step of all workers, or by the progress that rank 0 has received.
 void Trainer::Follow(const StepOutcome& outcome) {
-  if (synchronous_) position_.Add(outcome);
-  const bool moved = synchronous_ || position_.UpdateProgress(exchange_->progress());
+  RunPosition& position = session_->position();
+  if (synchronous_) position.Add(outcome);
+  const bool moved = synchronous_ || position.UpdateProgress(exchange_->progress());
   Say(Doing::kTraining);
   if (moved) Log();
 }
 
 void Trainer::Log() {
-  outputs_.Step({Here(), position_.loss(), learning_rate_.At(position_.EpochsBeforeLastBatch()),
-                 accounts_.SamplesPerSecond(position_.samples()), ToSeconds(accounts_.exposed),
-                 position_.RunEnds()});
+  const RunPosition& position = session_->position();
+  outputs_.Step(
+      {session_->Here(), position.loss(), learning_rate_.At(position.EpochsBeforeLastBatch()),
+       accounts_.SamplesPerSecond(position.samples()), ToSeconds(accounts_.exposed)},
+      position.RunEnds(), *session_);
 }
 
 // Adds the progress of asynchronous workers since their last report.  Logs it only if it is a whole batch or more; the
@@ -316,64 +318,36 @@ void Trainer::Log() {
 void Trainer::ReadBoundary() {
   if (synchronous_) return;
   const int64_t step = now().step;
-  if (position_.UpdateProgress(exchange_->progress()) && now().step > step) Log();
+  if (session_->position().UpdateProgress(exchange_->progress()) && now().step > step) Log();
 }
 
 // Does what is due at a boundary.  Returns an exit code if the run is over.
 std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
   accounts_.clock.Pause(WallNow());
   ReadBoundary();
-  position_.MoveTo(state.samples_applied);
-  ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), now(), trained_, accounts_,
+  session_->position().MoveTo(state.samples_applied);
+  ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), trained_, accounts_, *session_,
              outputs_);
   if (!state.finite) {
     exchange_->Collect(false);
     return Diverge();
   }
-  BoundaryPoint point{boundary_, now(), position_.RunEnds(), state.stop};
-  LookAtSchedule(point);
-  bool save = CheckpointDue(config_, point, saved_samples_);
-  const bool evaluate = EvaluationDue(config_, point);
-  if (evaluate || save || state.stop || point.run_ends) {
-    exchange_->Collect(save);
-    MeanStatistics();
-  }
-  if (evaluate) point.run_ends = Evaluate(point.run_ends);
-  if (!save && CheckpointDue(config_, point, saved_samples_)) {
-    exchange_->Collect(true);
-    save = true;
-  }
-  if (save) SaveCheckpoint();
-  boundary_ = now();
-  if (point.run_ends) return ExitCode::kDone;
-  if (state.stop) return ExitCode::kStopped;
-  return std::nullopt;
+  LookAtSchedule(state.stop);
+  return session_->AtBoundary(state.stop);
 }
 
 // Checks the schedule.  Called before a checkpoint is saved, which contains the plan in force.
-void Trainer::LookAtSchedule(const BoundaryPoint& point) {
+void Trainer::LookAtSchedule(bool stopped) {
   if (!schedule_) return;
-  const bool epoch_ends = now().samples_applied % position_.rule().epoch_samples == 0;
-  const bool replan = config_.replan && epoch_ends && !point.run_ends && !point.stopped;
+  const RunPosition& position = session_->position();
+  const bool epoch_ends = now().samples_applied % position.rule().epoch_samples == 0;
+  const bool replan = config_.replan && epoch_ends && !position.RunEnds() && !stopped;
   if (schedule_->Look(*exchange_, now().step, replan)) outputs_.PlannedAnew(plan_);
 }
 
-// Evaluates the splits that are due.  Returns true if the run ends here, which may be before its last epoch.
-bool Trainer::Evaluate(bool run_ends) {
-  const std::vector<Split> splits = SplitsToEvaluate(*dataset_, run_ends);
-  for (const Split split : splits) Evaluate(split);
-  if (run_ends || !MayEnd()) return run_ends;
-  outputs_.EndsEarly();
-  for (const Split split : SplitsToEvaluate(*dataset_, true)) {
-    if (std::find(splits.begin(), splits.end(), split) == splits.end()) Evaluate(split);
-  }
-  return true;
-}
-
-// Returns rank 0's answer, since only rank 0 knows the evaluations from before a resume.
-bool Trainer::MayEnd() { return config_.stop.any() && Agree(outputs_.results().over()); }
-
-void Trainer::MeanStatistics() {
+// Also gathers the mean of the batch-norm statistics.
+void Trainer::Collect(bool with_solver) {
+  exchange_->Collect(with_solver);
   const auto count = static_cast<size_t>(graph_->state().size());
   if (count == 0) return;
   const std::vector<float> own = FloatsOf(state_.arena(), graph_->state().size());
@@ -382,14 +356,16 @@ void Trainer::MeanStatistics() {
   });
 }
 
-void Trainer::Evaluate(Split split) {
-  // A run that is resumed at its end was evaluated there.
-  const bool begins = now().samples_applied == position_.first().samples_applied;
-  if (begins && Agree(outputs_.results().Has(split, now().samples_applied))) return;
-  const Nanos started = WallNow();
-  Say(Doing::kEvaluating);
-  const BestWeights best = WeightsToTest(config_, split, *exchange_, outputs_.BestFile(),
-                                         outputs_.results().best(), layout_);
+BoundaryModel Trainer::model() {
+  BoundaryModel model{exchange_->HostWeights(), mean_state_.f32()};
+  const std::span<float* const> solver = exchange_->solver_state();
+  const std::vector<std::string> names = config_.solver.solver->StateNames();
+  for (size_t i = 0; i < solver.size(); ++i) model.solver[names[i]] = solver[i];
+  model.updates = exchange_->updates();
+  return model;
+}
+
+Evaluation Trainer::Evaluate(Split split, const BestWeights& best) {
   SplitScores mine;
   if (HasWorker()) {
     const auto [weights, state] = best.Or(exchange_->weights().arena(), mean_state_.f32());
@@ -399,30 +375,19 @@ void Trainer::Evaluate(Split split) {
   Evaluation result;
   exchange_->AtBoundary(
       [&](Transport& transport) { result = JoinScores(transport, *dataset_, mine); });
-  if (best.step >= 0) result.step = best.step;
-  const Nanos ended = WallNow();
-  if (RankTimeline* timeline = exchange_->timeline()) timeline->Evaluated(started, ended);
-  outputs_.Evaluated(Here(), split, result, ToSeconds(ended - started));
-  outputs_.KeepBest(split, now(), {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, {}});
+  return result;
 }
 
-void Trainer::SaveCheckpoint() {
-  const Nanos started = WallNow();
-  Say(Doing::kCheckpointing);
-  TrainingPosition position = now();
-  position.updates = exchange_->updates();
-  const std::vector<std::string> rank_files = SaveRankFiles(position);
-  outputs_.Save(Here(), position,
-                {*graph_, plan_, *exchange_, mean_state_.f32(), layout_, rank_files},
-                position_.rule().PausedForEpoch(boundary_.samples_applied, now().samples_applied));
-  saved_samples_ = now().samples_applied;
-  // The other ranks wait for rank 0 here and not in their next step, where a slow disk would look like a stall.
-  exchange_->AtBoundary([](Transport& transport) { Broadcast(transport, ""); });
-  if (RankTimeline* timeline = exchange_->timeline()) timeline->Checkpointed(started, WallNow());
+void Trainer::Did(Doing doing, Nanos begun) {
+  RankTimeline* const timeline = exchange_->timeline();
+  if (timeline == nullptr) return;
+  if (doing == Doing::kEvaluating) timeline->Evaluated(begun, WallNow());
+  if (doing == Doing::kCheckpointing) timeline->Checkpointed(begun, WallNow());
 }
 
-// Writes the rank files and returns their hashes on rank 0.  Writes none if the ranks have no state of their own.
-std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position) {
+// Writes none if the ranks have no state of their own.
+std::vector<std::string> Trainer::WriteRankFiles(const std::filesystem::path& main,
+                                                 const TrainingPosition& position) {
   if (!KeepsRankState(config_)) return {};
   RankCheckpoint file = world_;
   file.rank = transport_.rank();
@@ -433,7 +398,7 @@ std::vector<std::string> Trainer::SaveRankFiles(const TrainingPosition& position
   if (HasWorker()) {
     worker = {next_batch_ + accounts_.steps, FloatsOf(state_.arena(), graph_->state().size())};
   }
-  return WriteRankFiles(*exchange_, outputs_.CheckpointFile(position.step), file, worker);
+  return dtrain::WriteRankFiles(*exchange_, main, file, worker);
 }
 
 // Reports where the first NaN or infinity is, in this rank's gradient or in the weights.
@@ -442,7 +407,7 @@ ExitCode Trainer::Diverge() {
   const ConstArena gradients = HasWorker() ? exchange_->gradients() : Arena();
   const auto where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
   outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
-                                       where, position_.loss()));
+                                       where, session_->position().loss()));
   return ExitCode::kDiverged;
 }
 
@@ -455,7 +420,7 @@ void Trainer::SaveRecord(const std::string& weights_sha256) {
   outputs_.SaveRecord({.config_yaml = config_.effective_yaml,
                        .model_yaml = config_.model.yaml,
                        .plan = plan_,
-                       .first_step = position_.first().step,
+                       .first_step = session_->position().first().step,
                        .weights = GivenWeights(config_, request_),
                        .weights_sha256 = weights_sha256,
                        .logs = std::move(logs),
@@ -488,15 +453,11 @@ Summary Trainer::Summarize(ExitCode code) {
     summary.protocol->replica_spread = exchange_->spread();
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
-  summary.data = DescribeData(*dataset_);
   if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
   DescribeEnd(code, summary);
-  position_.Describe(summary);
-  accounts_.Describe(position_.samples(), summary);
-  summary.train_loss = outputs_.logged_loss();
-  DescribeTraining(outputs_.so_far().epoch, *graph_, summary);
-  outputs_.results().Describe(position_.rule(), now().step, summary);
-  DescribeGuess(*graph_, *dataset_, summary);
+  session_->position().Describe(summary);
+  accounts_.Describe(session_->position().samples(), summary);
+  session_->Describe(summary);
   return summary;
 }
 

@@ -277,12 +277,7 @@ TEST_F(EarlyEndTest, ASimulatedRunThatEndedEarlyKeepsItsWeightsWhenItIsResumed) 
       EXPECT_EQ(step.has_value(), part == 1);
       EXPECT_FALSE(part == 1 && run.IsFinished()) << "it has no summary";
       fs::create_directories(config.output);
-      MetricsWriter metrics(RunFolder(config.output).metrics(), step);
-      weights[part] =
-          run.Run([&](double, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
-               metrics.Write(run.results().MetricsOf(at, split, evaluation));
-             })
-              .weights_sha256;
+      weights[part] = run.Run().weights_sha256;
     }
     EXPECT_EQ(weights[1], weights[0]);
   }
@@ -344,10 +339,9 @@ TEST_F(EarlyEndTest, ASimulatedRunIsEvaluatedAndEndsAsARealOne) {
   paced.push_back("cluster.step_seconds=0.5");
   const RunConfig config = Config("sim", 2, paced);
   std::vector<int64_t> steps;
-  const Summary simulated = SimulatedRun(config, std::nullopt, true)
-                                .Run([&](double, const MetricsPoint& at, Split, const Evaluation&) {
-                                  steps.push_back(at.step);
-                                });
+  const Summary simulated =
+      SimulatedRun(config, std::nullopt, true)
+          .Run([&](const MetricsPoint& at, Split, const Evaluation&) { steps.push_back(at.step); });
   EXPECT_EQ(simulated.weights_sha256, real.weights_sha256);
   EXPECT_EQ(steps, EvaluatedSteps("real"));
   EXPECT_EQ(simulated.best->step, real.best->step);

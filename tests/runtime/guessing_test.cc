@@ -147,7 +147,7 @@ TEST_F(GuessingRun, ASimulationKnowsItToo) {
   const RunConfig config =
       OfLine("simulated", true, {"cluster.workers=2", "cluster.step_seconds=0.01"});
   SimulatedRun run(config, std::nullopt, true);
-  const Summary summary = run.Run([](double, const MetricsPoint&, Split, const Evaluation&) {});
+  const Summary summary = run.Run();
   EXPECT_EQ(summary.test->guess_accuracy, 0.75);
   EXPECT_FALSE(summary.test->guessing);
 }

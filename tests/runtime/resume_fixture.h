@@ -63,10 +63,7 @@ layers:
     const std::optional<int64_t> step = run.KeepCheckpoints(config.output, resume);
     EXPECT_EQ(step.has_value(), resume != "none");
     std::filesystem::create_directories(config.output);
-    const std::unique_ptr<MetricsWriter> metrics = run.ContinueMetrics();
-    return run.Run([&](double, const MetricsPoint& at, Split split, const Evaluation& evaluation) {
-      metrics->Write(run.results().MetricsOf(at, split, evaluation));
-    });
+    return run.Run();
   }
 
   std::vector<std::filesystem::path> Checkpoints(const std::string& output) const {

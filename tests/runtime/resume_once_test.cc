@@ -160,13 +160,31 @@ TEST_F(ResumeOnce, WithOtherWorkersVirtualTimeGoesOn) {
   EXPECT_GT(again.seconds, before);
 }
 
-TEST_F(ResumeOnce, ASimulationSaysThatItKeepsNoBestWeights) {
-  const RunConfig config =
-      Config("run", {"checkpoint.keep_best=true", "data.validation=0.2", "max_steps=1"});
-  testing::internal::CaptureStderr();
-  const SimulatedRun run(config, std::nullopt, true);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("checkpoint.keep_best: a simulation keeps no weights of its best"));
+// In a folder, and in memory without one.
+TEST_F(ResumeOnce, ASimulationTestsItsBestWeightsAsARealRunDoes) {
+  const Keys keys = {"cluster={}",
+                     "cluster.workers=2",
+                     "strategy=allreduce",
+                     "data.validation=0.2",
+                     "checkpoint.keep_best=true",
+                     "solver.lr=0.3",
+                     "epochs=6",
+                     "tensorboard=true",
+                     "stop.patience=3"};
+  const Summary real = Run(Config("real", keys)).summary;
+  ASSERT_TRUE(real.best && real.test->step) << "the last evaluation was the best";
+  const Summary in_folder = Simulate(Config("simulated", keys), "none");
+  const Summary in_memory = SimulatedRun(Config("none", keys), std::nullopt, true).Run();
+  for (const Summary& simulated : {in_folder, in_memory}) {
+    EXPECT_EQ(simulated.best->step, real.best->step);
+    EXPECT_EQ(simulated.test->step, real.test->step);
+    EXPECT_EQ(simulated.test->loss, real.test->loss);
+    EXPECT_EQ(simulated.weights_sha256, real.weights_sha256);
+  }
+  EXPECT_EQ(ReadStoredInfo(folder_ / "simulated/checkpoints/best.h5").position.step,
+            real.best->step);
+  EXPECT_FALSE(fs::is_empty(folder_ / "simulated/tensorboard"));
+  EXPECT_FALSE(fs::exists(folder_ / "none"));
 }
 
 // ------------------------------------------------------------------ real

@@ -182,8 +182,8 @@ TEST_F(TranslationTest, ASimulatedRunIsEvaluatedAsARealOne) {
   const RunConfig config = Config("sim", 1, long_enough);
   SimulatedRun run(config, std::nullopt, true);
   std::vector<Split> splits;
-  const Summary simulated = run.Run([&](double, const MetricsPoint&, Split split,
-                                        const Evaluation&) { splits.push_back(split); });
+  const Summary simulated = run.Run(
+      [&](const MetricsPoint&, Split split, const Evaluation&) { splits.push_back(split); });
   EXPECT_EQ(std::count(splits.begin(), splits.end(), Split::kValidation), 6);
   EXPECT_EQ(std::count(splits.begin(), splits.end(), Split::kTest), 1);
   EXPECT_EQ(splits.back(), Split::kTest);
