@@ -29,7 +29,6 @@
 #include "framework/train/run_inputs.h"
 #include "framework/train/run_outputs.h"
 #include "framework/train/run_position.h"
-#include "framework/train/schedule_watch.h"
 #include "framework/train/share_times.h"
 #include "framework/train/training_step.h"
 
@@ -70,7 +69,6 @@ class Trainer {
   void ReadBoundary();
   void Log();
   std::optional<ExitCode> AtBoundary(const BoundaryState& state);
-  void LookAtSchedule(const BoundaryPoint& point);
   bool Evaluate(bool run_ends);
   bool MayEnd();
   void MeanStatistics();
@@ -111,8 +109,7 @@ class Trainer {
   Buffer state_;       // batch-norm statistics of this rank's worker
   Buffer mean_state_;  // their mean over all workers at the last boundary
   std::unique_ptr<Exchange> exchange_;
-  std::optional<ScheduleWatch> schedule_;  // none unless the plan is made by times
-  RankCheckpoint world_;                   // this run's properties, for rank files
+  RankCheckpoint world_;    // this run's properties, for rank files
   int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
 
   RunPosition position_;
@@ -178,7 +175,6 @@ bool Trainer::SetUp() {
     position_.EndHere();
   }
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, position_.rule());
-  if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
                 .weights = inputs.start.weights,
@@ -275,9 +271,9 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   const Nanos started = WallNow();
-  const StepResult result = ForwardBackward(
-      *net_, *exchange_, std::move(turn.weights), batch, state_.arena(), config_.seed, pacer_.get(),
-      config_.accumulate, schedule_ ? schedule_->ready() : nullptr);
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.arena(),
+                      config_.seed, pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
@@ -331,7 +327,6 @@ std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
     return Diverge();
   }
   BoundaryPoint point{boundary_, now(), position_.RunEnds(), state.stop};
-  LookAtSchedule(point);
   bool save = CheckpointDue(config_, point, saved_samples_);
   const bool evaluate = EvaluationDue(config_, point);
   if (evaluate || save || state.stop || point.run_ends) {
@@ -348,14 +343,6 @@ std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
   if (point.run_ends) return ExitCode::kDone;
   if (state.stop) return ExitCode::kStopped;
   return std::nullopt;
-}
-
-// Checks the schedule.  Called before a checkpoint is saved, which contains the plan in force.
-void Trainer::LookAtSchedule(const BoundaryPoint& point) {
-  if (!schedule_) return;
-  const bool epoch_ends = now().samples_applied % position_.rule().epoch_samples == 0;
-  const bool replan = config_.replan && epoch_ends && !point.run_ends && !point.stopped;
-  if (schedule_->Look(*exchange_, now().step, replan)) outputs_.PlannedAnew(plan_);
 }
 
 // Evaluates the splits that are due.  Returns true if the run ends here, which may be before its last epoch.
@@ -489,7 +476,6 @@ Summary Trainer::Summarize(ExitCode code) {
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
   summary.data = DescribeData(*dataset_);
-  if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
   DescribeEnd(code, summary);
   position_.Describe(summary);
   accounts_.Describe(position_.samples(), summary);
