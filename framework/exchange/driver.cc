@@ -425,10 +425,6 @@ void Driver::PutMasters(float* arena) {
   }
 }
 
-void Driver::SetBuckets(const std::vector<Range>& buckets) {
-  for (const auto& host : hosts_) host->actor->OnBuckets(buckets);
-}
-
 Collective::Traffic Driver::traffic() const {
   Collective::Traffic total = mailbox_.traffic();
   total.Add(reducer_.traffic());

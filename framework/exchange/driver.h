@@ -138,9 +138,6 @@ class Driver : private EffectTarget {
   bool FireTimer(int number);
 
   // --- at a boundary
-  // Notifies the actors of new buckets.  The caller has stored them in ExchangeSpec::actors
-  // already.
-  void SetBuckets(const std::vector<Range>& buckets);
   struct Master {
     ActorId actor;
     Range range;

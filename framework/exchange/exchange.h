@@ -21,7 +21,6 @@
 #include "framework/core/state_record.h"
 #include "framework/core/time.h"
 #include "framework/device/blob.h"
-#include "framework/exchange/all_reduce_times.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/quiescence.h"
 #include "framework/strategies/report.h"
@@ -82,11 +81,6 @@ class Exchange {
     std::string holds;
   };
   virtual Own SaveOwn() = 0;
-  // Sets the buckets that a synchronous strategy reduces gradients in from now on.
-  virtual void SetBuckets(const std::vector<Range>& buckets) = 0;
-  // Returns the times of the all-reduces since the start, or since Clear.  Empty unless
-  // ExchangeSpec::watch_sums or ExchangeSpec::timeline is set.
-  virtual AllReduceTimes& all_reduce_times() = 0;
   virtual void Leave() = 0;
 
   // Returns the progress of all workers.  Valid on rank 0 of an asynchronous run.

@@ -1,8 +1,7 @@
 // ExchangeSpec: describes the exchange of one run, made once from config, model and execution plan.
 // All hosts use it: InlineExchange, ThreadedExchange, the simulator and the replay of a record.
 //
-// It does not change during the run, except for the buckets, which may change at a boundary
-// (Exchange::SetBuckets).  No part of the exchange keeps a copy of its members.
+// It does not change during the run.  No part of the exchange keeps a copy of its members.
 #pragma once
 
 #include <map>
@@ -46,10 +45,9 @@ struct ExchangeSpec {
   std::vector<int> rank_nodes;  // node of each rank; empty if unknown
   bool window = true;           // ranks of one node share vectors in shared memory (NodeWindow)
 
-  bool ghost = false;       // vectors have sizes only, without arithmetic
-  bool record = false;      // records the order of events
-  bool timeline = false;    // records what each rank does at what time
-  bool watch_sums = false;  // records the times of all-reduces (all_reduce_times.h)
+  bool ghost = false;     // vectors have sizes only, without arithmetic
+  bool record = false;    // records the order of events
+  bool timeline = false;  // records what each rank does at what time
   // Collects statistics of one worker's gradients; outlives the exchange.  Null if not requested.
   GradientStatistics* statistics = nullptr;
 

@@ -58,11 +58,6 @@ StepOutcome InlineExchange::End(const StepReport& report) {
   return driver.outcome();
 }
 
-void InlineExchange::SetBuckets(const std::vector<Range>& buckets) {
-  spec_.actors.buckets = buckets;
-  parts_.driver.SetBuckets(buckets);
-}
-
 void InlineExchange::Leave() {
   parts_.model.Drop();
   parts_.quiescence.Leave();

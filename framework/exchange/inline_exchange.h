@@ -29,8 +29,6 @@ class InlineExchange : public Exchange {
   int64_t updates() override { return parts_.model.updates(); }
   double spread() override { return parts_.model.spread(); }
   Own SaveOwn() override { return {parts_.Save(), parts_.driver.Holds()}; }
-  void SetBuckets(const std::vector<Range>& buckets) override;
-  AllReduceTimes& all_reduce_times() override { return parts_.all_reduce_times; }
   void Leave() override;
   Quiescence::Progress progress() const override { return parts_.quiescence.progress(); }
   ExchangeStats stats() const override {
@@ -46,7 +44,7 @@ class InlineExchange : public Exchange {
 
  private:
   Transport& transport_;
-  ExchangeSpec spec_;
+  const ExchangeSpec spec_;
   const WallClock clock_;
   BlobPools pools_;
   RankParts parts_;

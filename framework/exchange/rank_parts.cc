@@ -54,7 +54,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankDependencies given
               .pools = dependencies.pools,
               .worker_residual = dependencies.residual.get(),
               .timeline = timeline.get(),
-              .all_reduce_times = spec.watch_sums || spec.timeline ? &all_reduce_times : nullptr,
+              .all_reduce_times = spec.timeline ? &all_reduce_times : nullptr,
               .record = spec.record ? &log : nullptr,
               .threads = dependencies.threads},
              dependencies.weights),

@@ -40,7 +40,7 @@ struct RankParts {
   RankDependencies dependencies;
   EventLog log;
   std::unique_ptr<RankTimeline> timeline;  // null if not requested
-  AllReduceTimes all_reduce_times;         // stays empty if not requested
+  AllReduceTimes all_reduce_times;         // used only with a timeline
   std::unique_ptr<VectorOps> ops;
   Driver driver;
   Quiescence quiescence;

@@ -33,7 +33,7 @@ class Reducer {
   static constexpr int kTailSize = 3;
 
   // The collectives outlive it.  They are null with one worker, whose gradient is the sum.  `size`:
-  // elements of the arena.  `times` records the time of each all-reduce; it may be null.
+  // elements of the arena.  `times` writes each all-reduce to a timeline; it may be null.
   Reducer(Collective* collective, SparseCollective* sparse, int64_t size,
           AllReduceTimes* times = nullptr)
       : collective_(collective), sparse_(sparse), size_(size), times_(times) {}

@@ -142,14 +142,6 @@ ordered_json Json(const ProtocolSummary& p) {
 ordered_json Json(const PlanSummary& plan) {
   ordered_json json = {{"buckets", plan.buckets}};
   Put(json, "predicted_seconds", plan.predicted_seconds);
-  if (plan.drift) {
-    const PlanSummary::Drift& drift = *plan.drift;
-    json["drift"] = {
-        {"step", drift.step},
-        {"compute_seconds", {{"planned", drift.compute_planned}, {"seen", drift.compute_seen}}},
-        {"sum_seconds", {{"planned", drift.sums_planned}, {"seen", drift.sums_seen}}}};
-  }
-  if (plan.replans > 0) json["replans"] = plan.replans;
   return json;
 }
 

@@ -145,15 +145,6 @@ struct ProtocolSummary {
 struct PlanSummary {
   int buckets = 0;
   std::optional<double> predicted_seconds;  // predicted time of a step
-  // Describes the first time that steps took other times than those the plan was made for: for computing, and for all
-  // all-reduces in sequence.
-  struct Drift {
-    int64_t step = 0;  // step after which it was detected
-    double compute_planned = 0, compute_seen = 0;
-    double sums_planned = 0, sums_seen = 0;
-  };
-  std::optional<Drift> drift = {};
-  int64_t replans = 0;  // new plans since the start or resume
 };
 
 struct Summary {

@@ -84,12 +84,6 @@ void ReadPlanning(Reader reader, RunConfig& run) {
     reader.AddError("profile", WhyNoFile(run.profile, "there is no profile '" + run.profile + "'"),
                     "measure, or the path of a file");
   }
-  const std::string replan = reader.String("replan", "none")
-                                 .OneOf({"none", "epoch"})
-                                 .Help(
-                                     "epoch: plan anew at the end of an epoch when computing or "
-                                     "the sums take 20 % more or less time than planned");
-  run.replan = replan == "epoch";
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ struct RunConfig {
   CompressConfig compress;
   // "measure", or the path of the model profile by which the schedule is planned.
   std::string profile = "measure";
-  bool replan = false;           // plan anew at the end of an epoch when times have changed
   bool timeline = false;         // write timeline.json
   bool tensorboard = false;      // write event files for TensorBoard
   int64_t statistics_every = 0;  // steps between two lines of gradients.jsonl; 0: none

@@ -117,8 +117,7 @@ std::string ScheduleOf(const ExecutionPlan& plan, const RunConfig& config,
   for (const std::string& name : ScheduleNames()) {
     if (plan.measured_for == MeasuredFor(config, name)) return name;
   }
-  // Replanning needs a schedule that is planned by time.
-  if (!plan.measured_for.empty() || config.replan) return "";
+  if (!plan.measured_for.empty()) return "";
   if (plan.workers != config.workers || plan.collective != config.collective) return "";
   for (const std::string& name : ScheduleNames()) {
     if (plan.buckets == BucketsOfSchedule(name, layer_gradients)) return name;
@@ -220,17 +219,16 @@ std::vector<int> PlanNodesOf(const RunConfig& config) {
 BoundarySchedule BoundaryScheduleOf(const RunConfig& config, int64_t epoch_samples,
                                     int64_t step_offset) {
   const Strategy::Boundaries boundaries = config.strategy->boundaries(config.compress);
-  BoundarySchedule rule{
-      .epoch_samples = epoch_samples,
-      .batch = config.batch,
-      .evaluate_every_epochs = config.evaluate.every_epochs,
-      .evaluate_every_steps = config.evaluate.every_steps,
-      .checkpoint_every_epochs = config.checkpoint.every_epochs,
-      .checkpoint_every_steps = config.checkpoint.every_steps,
-      .strategy_every_epochs = config.replan && PlansByTime(config) ? 1 : boundaries.every_epochs,
-      .strategy_after_steps = boundaries.after_steps,
-      .last_samples = 0,
-      .step_offset = step_offset};
+  BoundarySchedule rule{.epoch_samples = epoch_samples,
+                        .batch = config.batch,
+                        .evaluate_every_epochs = config.evaluate.every_epochs,
+                        .evaluate_every_steps = config.evaluate.every_steps,
+                        .checkpoint_every_epochs = config.checkpoint.every_epochs,
+                        .checkpoint_every_steps = config.checkpoint.every_steps,
+                        .strategy_every_epochs = boundaries.every_epochs,
+                        .strategy_after_steps = boundaries.after_steps,
+                        .last_samples = 0,
+                        .step_offset = step_offset};
   rule.last_samples = rule.SamplesOfEpochs(config.epochs);
   if (config.max_steps > 0) {
     rule.last_samples = std::min(rule.last_samples, rule.SamplesOf(config.max_steps));
@@ -257,7 +255,6 @@ ExchangeSpec ExchangeOf(const RunConfig& config, const ArenaLayout& layout,
   spec.window = config.window;
   spec.record = config.record;
   spec.timeline = config.timeline;
-  spec.watch_sums = PlansByTime(config);
   return spec;
 }
 

@@ -98,7 +98,6 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   BoundarySchedule rule = BoundaryScheduleOf(config, epoch_samples);
   if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
-  if (config.replan) rule.strategy_every_epochs = 0;  // times do not drift in virtual time
   DescribeModel(profile, rule);
   progress_.last_samples = rule.last_samples;
   PlanBuckets();

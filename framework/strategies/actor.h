@@ -147,10 +147,6 @@ class Actor {
   virtual void OnDeath() {}
   virtual void OnLostMessage(ActorId /*from*/, const Message&) {}
 
-  // Sets the buckets that a worker reduces from now on.  Called at a boundary; they cover the same
-  // range as the old ones.
-  virtual void OnBuckets(const std::vector<Range>&) {}
-
   // Returns the weight of this master in the mean of all replicas, which is the model at a
   // boundary.  The weights add up to 1.
   virtual double MasterShare() const { return 1; }

@@ -80,7 +80,6 @@ RunConfig WithSchedule(const RunConfig& config, const std::string& name) {
   std::vector<std::string> overrides = {"strategy.name=" + name};
   if (StrategyRegistry::Get("strategy", name).make()->PlansByTime()) {
     overrides.push_back("strategy.profile=" + config::QuoteYaml(config.profile));
-    overrides.push_back(fmt::format("strategy.replan={}", config.replan ? "epoch" : "none"));
   }
   config::Document document =
       config::Document::FromText(config.effective_yaml, "the run's config", overrides);
@@ -89,7 +88,6 @@ RunConfig WithSchedule(const RunConfig& config, const std::string& name) {
   resolved.strategy_name = named.strategy_name;
   resolved.strategy = named.strategy;
   resolved.profile = named.profile;
-  resolved.replan = named.replan;
   resolved.effective_yaml = named.effective_yaml;
   resolved.effective_json = named.effective_json;
   resolved.config_sha256 = named.config_sha256;
@@ -124,8 +122,7 @@ RunConfig ResolveAutoStrategy(const RunConfig& config, const LayerGradients& lay
   std::string name;
   if (transport.rank() == 0) {
     const std::vector<SchedulePrediction> predictions = PredictSchedules(layer_gradients);
-    // Replanning needs a schedule that is planned by time.
-    name = config.replan ? "mgwfbp" : BestSchedule(predictions).name;
+    name = BestSchedule(predictions).name;
     log::Info("{}", DescribeChoice(name, predictions));
   }
   return WithSchedule(config, Broadcast(transport, name));

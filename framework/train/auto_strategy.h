@@ -10,8 +10,7 @@
 
 namespace dtrain {
 
-// Returns `config` with this schedule as its strategy.  The keys `profile` and `replan` keep their values if the
-// schedule has them.
+// Returns `config` with this schedule as its strategy.  The key `profile` keeps its value if the schedule has it.
 RunConfig WithSchedule(const RunConfig& config, const std::string& name);
 
 // Resolves `auto` as far as this needs no measurement: a resumed run keeps the schedule of its checkpoint, a run with

@@ -98,10 +98,6 @@ void RunOutputs::SaveProfile(const ModelProfile& profile) {
   if (root_) folder_.WriteProfile(profile);
 }
 
-void RunOutputs::PlannedAnew(const ExecutionPlan& plan) {
-  if (root_) folder_.WritePlan(plan);
-}
-
 void RunOutputs::Does(Doing doing, const TrainingPosition& position) {
   if (!root_) return;
   if (watch_) watch_->Pause();

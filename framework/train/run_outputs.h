@@ -40,10 +40,8 @@ class RunOutputs {
   // Makes the collector of gradient statistics for a worker that has taken so many steps before.  `fresh`: the file
   // begins anew.  Returns null if the config asks for none.
   GradientStatistics* StudyGradients(int64_t steps_before, bool fresh);
-  // SaveProfile writes the measured times by which the run was planned, for use by other runs.  PlannedAnew writes the
-  // plan that is in force from now on.
+  // Writes the measured times by which the run was planned, for use by other runs.
   void SaveProfile(const ModelProfile& profile);
-  void PlannedAnew(const ExecutionPlan& plan);
 
   // Reports what the run does from now on, and its position.  In a run of one rank, no other rank can notice a step
   // that hangs: a watch prints the error then and ends the process with exit code 7.

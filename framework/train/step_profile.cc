@@ -143,8 +143,7 @@ ReduceTable MeasureRoundedSums(Transport& transport, const ExchangeSpec& spec, i
   });
 }
 
-}  // namespace
-
+// Returns, for each layer's gradient, the latest ready time of all ranks.  `all` has ToBytes of each rank's times.
 std::vector<double> LastOf(const std::vector<std::string>& all) {
   std::vector<double> last;
   for (const std::string& bytes : all) {
@@ -155,6 +154,8 @@ std::vector<double> LastOf(const std::vector<std::string>& all) {
   }
   return last;
 }
+
+}  // namespace
 
 std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec) {
   ReduceTable table;

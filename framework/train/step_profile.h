@@ -45,7 +45,4 @@ std::optional<Measurement> Measure(Transport& transport, const ExchangeSpec& spe
 // entries, that of the sparse all-reduce including the selection.  Returns nothing after a stop signal.
 std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec);
 
-// Returns, for each layer's gradient, the latest ready time of all ranks.  `all` has ToBytes of each rank's times.
-std::vector<double> LastOf(const std::vector<std::string>& all);
-
 }  // namespace dtrain

@@ -25,7 +25,6 @@
 #include "framework/train/run_inputs.h"
 #include "framework/train/run_outputs.h"
 #include "framework/train/run_session.h"
-#include "framework/train/schedule_watch.h"
 #include "framework/train/share_times.h"
 #include "framework/train/training_step.h"
 
@@ -75,7 +74,6 @@ class Trainer : public RunHost {
   void ReadBoundary();
   void Log();
   std::optional<ExitCode> AtBoundary(const BoundaryState& state);
-  void LookAtSchedule(bool stopped);
   ExitCode Diverge();
   void SaveRecord(const std::string& weights_sha256);
   void SaveTimeline();
@@ -107,8 +105,7 @@ class Trainer : public RunHost {
   Buffer state_;       // batch-norm statistics of this rank's worker
   Buffer mean_state_;  // their mean over all workers at the last boundary
   std::unique_ptr<Exchange> exchange_;
-  std::optional<ScheduleWatch> schedule_;  // none unless the plan is made by times
-  RankCheckpoint world_;                   // this run's properties, for rank files
+  RankCheckpoint world_;    // this run's properties, for rank files
   int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
 
   std::optional<RunSession> session_;
@@ -173,7 +170,6 @@ bool Trainer::SetUp() {
   accounts_.seconds_before = session_->so_far().seconds;
   session_->EndWhereItEnded();
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, session_->position().rule());
-  if (PlansByTime(config_)) schedule_.emplace(config_, spec, plan_);
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
                 .weights = inputs.start.weights,
@@ -274,9 +270,9 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   const Nanos started = WallNow();
-  const StepResult result = ForwardBackward(
-      *net_, *exchange_, std::move(turn.weights), batch, state_.arena(), config_.seed, pacer_.get(),
-      config_.accumulate, schedule_ ? schedule_->ready() : nullptr);
+  const StepResult result =
+      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.arena(),
+                      config_.seed, pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
@@ -332,17 +328,7 @@ std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
     exchange_->Collect(false);
     return Diverge();
   }
-  LookAtSchedule(state.stop);
   return session_->AtBoundary(state.stop);
-}
-
-// Checks the schedule.  Called before a checkpoint is saved, which contains the plan in force.
-void Trainer::LookAtSchedule(bool stopped) {
-  if (!schedule_) return;
-  const RunPosition& position = session_->position();
-  const bool epoch_ends = now().samples_applied % position.rule().epoch_samples == 0;
-  const bool replan = config_.replan && epoch_ends && !position.RunEnds() && !stopped;
-  if (schedule_->Look(*exchange_, now().step, replan)) outputs_.PlannedAnew(plan_);
 }
 
 // Also gathers the mean of the batch-norm statistics.
@@ -453,7 +439,6 @@ Summary Trainer::Summarize(ExitCode code) {
     summary.protocol->replica_spread = exchange_->spread();
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
-  if (schedule_ && summary.plan) schedule_->Describe(*summary.plan);
   DescribeEnd(code, summary);
   session_->position().Describe(summary);
   accounts_.Describe(session_->position().samples(), summary);

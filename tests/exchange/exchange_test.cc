@@ -92,33 +92,6 @@ INSTANTIATE_TEST_SUITE_P(All, ScheduleTest,
                                            "{name: allreduce, fusion_bytes: 5000}",
                                            "{name: mgwfbp}", "{name: mgwfbp, rule: published}"));
 
-// The buckets may change at a boundary.  No bit changes, wherever the cuts between the slices are.
-TEST(ThreadedExchange, OtherBucketsAtABoundaryChangeNoBit) {
-  const std::vector<std::vector<Range>> plans = {
-      {{0, 700}, {700, 701}, {701, 3000}, {3000, 300'000}},
-      {{0, 300'000}},
-      {{0, 701}, {701, 300'000}},
-      {{0, 3000}, {3000, 300'000}}};
-  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: wfbp}");
-  for (const int ranks : {2, 3}) {
-    const std::vector<float>& expected = Expected(ranks, 0);
-    LocalWorld::Run(ranks, [&](Transport& transport) {
-      RankInputs inputs(*strategy, {.workers = ranks}, 0);
-      inputs.spec.watch_sums = true;
-      ThreadedExchange exchange(transport, inputs.spec, 0);
-      for (int step = 0; step < kSteps; ++step) {
-        exchange.SetBuckets(plans[static_cast<size_t>(step)]);
-        RunStep(exchange, transport.rank(), step);
-        ASSERT_EQ(exchange.all_reduce_times().steps().size(), static_cast<size_t>(step + 1));
-        EXPECT_EQ(exchange.all_reduce_times().steps().back().size(),
-                  plans[static_cast<size_t>(step)].size())
-            << "as many sums as buckets";
-      }
-      EXPECT_EQ(WeightsOf(exchange), expected);
-    });
-  }
-}
-
 // Sums in double are added in rank order, several of them a step and at the same time as gradients.
 TEST(ThreadedExchange, SumsOverWorkersAreThoseInRankOrder) {
   const auto value = [](int rank, int step, size_t i) {

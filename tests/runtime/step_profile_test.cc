@@ -6,6 +6,7 @@
 #include "framework/comm/local/local_world.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
+#include "framework/train/ready_times.h"
 #include "tests/support/counting_transport.h"
 
 namespace dtrain {
@@ -41,6 +42,24 @@ TEST(StepProfile, SumsAreMeasuredInTheFormInWhichTheyAreSent) {
     EXPECT_NEAR(static_cast<double>(BytesToMeasure(cast)) / dense, 0.5, 0.05) << cast;
   }
   EXPECT_LT(static_cast<double>(BytesToMeasure("{name: topk, density: 0.01}")) / dense, 0.05);
+}
+
+TEST(ReadyTimes, AreTheMediansOfTheLastSteps) {
+  const LayerGradients layer_gradients{{{0, 10}, {10, 30}, {30, 30}, {30, 40}}};
+  ReadyTimes times(layer_gradients, 3);
+  for (int step = 0; step < 5; ++step) {
+    times.BeginStep();
+    times.Ready({0, 5});
+    times.Ready({5, 30});
+    times.Ready({30, 40});
+  }
+  EXPECT_EQ(times.steps(), 3U);
+  const std::vector<double> medians = times.Medians();
+  ASSERT_EQ(medians.size(), 4U);
+  EXPECT_GT(medians[0], 0);
+  EXPECT_EQ(medians[0], medians[1]) << "both were complete with the second range";
+  EXPECT_EQ(medians[1], medians[2]) << "empty ones are there with the one before";
+  EXPECT_GE(medians[3], medians[2]);
 }
 
 }  // namespace

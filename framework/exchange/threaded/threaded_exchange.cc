@@ -132,13 +132,6 @@ Exchange::Own ThreadedExchange::SaveOwn() {
   return own;
 }
 
-void ThreadedExchange::SetBuckets(const std::vector<Range>& buckets) {
-  AtBoundary([&](Transport&) {
-    spec_.actors.buckets = buckets;
-    parts_->driver.SetBuckets(buckets);
-  });
-}
-
 void ThreadedExchange::Leave() {
   AtBoundary([this](Transport&) {
     parts_->model.Drop();

@@ -46,8 +46,6 @@ class ThreadedExchange : public Exchange {
   int64_t updates() override { return parts_->model.updates(); }
   double spread() override { return parts_->model.spread(); }
   Own SaveOwn() override;
-  void SetBuckets(const std::vector<Range>& buckets) override;
-  AllReduceTimes& all_reduce_times() override { return parts_->all_reduce_times; }
   void Leave() override;
   Quiescence::Progress progress() const override;
   ExchangeStats stats() const override;
@@ -108,7 +106,7 @@ class ThreadedExchange : public Exchange {
   void WatchForStall(bool moved);
 
   Transport& transport_;
-  ExchangeSpec spec_;
+  const ExchangeSpec spec_;
   const Device device_;
   const Nanos stall_;
   const WallClock clock_;

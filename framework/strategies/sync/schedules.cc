@@ -75,13 +75,11 @@ class AllReduce : public SyncStrategy {
 };
 
 // TimedStrategy is the base of the strategies that plan by measured times.  A resumed run keeps the
-// plan of its checkpoint, so the keys that the plan was made from may change.
+// plan of its checkpoint, so the key that the plan was made from may change.
 class TimedStrategy : public SyncStrategy {
  public:
   bool PlansByTime() const override { return true; }
-  bool MayChange(std::string_view key) const override {
-    return key == "profile" || key == "replan";
-  }
+  bool MayChange(std::string_view key) const override { return key == "profile"; }
 };
 
 class MgWfbp : public TimedStrategy {

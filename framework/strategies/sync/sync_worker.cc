@@ -54,11 +54,6 @@ void SyncWorker::OnReduced(Range range, Effects& effects) {
   if (StepDone()) effects.EndStep(outcome_);
 }
 
-void SyncWorker::OnBuckets(const std::vector<Range>& buckets) {
-  DT_CHECK(StepDone() && !buckets.empty() && buckets.back().end == total_) << Describe();
-  buckets_ = buckets;
-}
-
 // Between steps the number of the step is the only state.
 void SyncWorker::Visit(StateVisitor& visitor) { visitor.Int("step", step_); }
 

@@ -30,7 +30,6 @@ class SyncWorker : public Actor {
   void OnReady(Range range, Effects& effects) override;
   void OnOutcome(const StepOutcome& outcome, Effects& effects) override;
   void OnReduced(Range range, Effects& effects) override;
-  void OnBuckets(const std::vector<Range>& buckets) override;
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
 
@@ -40,7 +39,7 @@ class SyncWorker : public Actor {
   bool StepDone() const { return reduced_ == total_; }
 
   const std::string strategy_;
-  std::vector<Range> buckets_;
+  const std::vector<Range> buckets_;
   const bool whole_update_;
   const MergeStart start_;
   const bool compresses_, keeps_momentum_;
