@@ -58,6 +58,9 @@ class Registry {
 
   static const std::map<std::string, Entry>& All() { return Entries(); }
 
+  // Returns the source file that registers a known name.
+  static std::string FileOf(const std::string& name) { return Files().at(name); }
+
  private:
   static std::map<std::string, Entry>& Entries() {
     static std::map<std::string, Entry> entries;

@@ -1,5 +1,6 @@
 // Layer describes one node of a model: keys, shapes, parameters, cost.  It depends on no device: Kernels (kernel.h) do
-// the arithmetic, and one folder layers/<type>/ holds both.
+// the arithmetic, and one folder layers/<type>/ holds both.  Types that share their kernels have one folder together
+// (layers/activations/).
 //
 // A new layer is a new folder:
 //   layers/lrn/  lrn.h lrn.cc (the Layer)  lrn_cpu.cc (its kernels)

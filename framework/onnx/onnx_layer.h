@@ -1,8 +1,8 @@
 // A layer's translation to ONNX's operators, in evaluation mode, is one function in its own folder.
 //
-//   layers/relu/relu_onnx.cc
-//     void Translate(OnnxLayer& to) { to.Result("Relu", {to.input(0)}); }
-//     DTRAIN_ONNX("relu", Translate);
+//   layers/dropout/dropout_onnx.cc
+//     void Translate(OnnxLayer& to) { to.Result("Identity", {to.input(0)}); }
+//     DTRAIN_ONNX("dropout", Translate);
 //
 // A model with a layer without one cannot be exported (translate_model.h).  Losses and metrics need none: they are left
 // out.
@@ -108,9 +108,9 @@ using OnnxRegistry = Registry<OnnxEntry>;
 
 }  // namespace dtrain
 
-#define DTRAIN_ONNX(type, Translate)                   \
-  [[maybe_unused]] static const bool onnx_registered = \
+#define DTRAIN_ONNX(type, Translate)                               \
+  [[maybe_unused]] static const bool Translate##_onnx_registered = \
       ::dtrain::OnnxRegistry::Add(type, {Translate})
-#define DTRAIN_ONNX_DECODER(type, TranslateStep, ...)  \
-  [[maybe_unused]] static const bool onnx_registered = \
+#define DTRAIN_ONNX_DECODER(type, TranslateStep, ...)                  \
+  [[maybe_unused]] static const bool TranslateStep##_onnx_registered = \
       ::dtrain::OnnxRegistry::Add(type, {TranslateStep, __VA_ARGS__})

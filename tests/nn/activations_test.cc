@@ -5,7 +5,9 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <vector>
 
+#include "layers/activations/activations_loops.h"
 #include "tests/support/layer_run.h"
 
 namespace dtrain {
@@ -70,6 +72,25 @@ TEST(Activations, LargeNumbersGiveNoNan) {
           << activation.type << activation.keys << " of " << x[i];
       EXPECT_TRUE(std::isfinite(run.input_gradients[0].values[i]))
           << activation.type << activation.keys << " of " << x[i];
+    }
+  }
+}
+
+// No product and sum are fused, and every lane does the same operations.
+TEST(Activations, BitsDoNotDependOnTheInstructionSet) {
+  std::vector<float> x(1001), first, y(x.size()), first_gradient, dx(x.size());
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 100 - 5;
+  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kTanhGelu); ++kind) {
+    const ActivationFunction function = {static_cast<ActivationKind>(kind), 0.3f};
+    for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
+      const auto forward = DTRAIN_ISA_SELECT(static_cast<Isa>(isa), ActivationForward);
+      const auto backward = DTRAIN_ISA_SELECT(static_cast<Isa>(isa), ActivationBackward);
+      forward(function, x.data(), 1001, y.data());
+      backward(function, x.data(), x.data(), 1001, dx.data());
+      if (isa == 0) first = y;
+      if (isa == 0) first_gradient = dx;
+      EXPECT_EQ(y, first) << kind << " on " << IsaName(static_cast<Isa>(isa));
+      EXPECT_EQ(dx, first_gradient) << kind << " on " << IsaName(static_cast<Isa>(isa));
     }
   }
 }

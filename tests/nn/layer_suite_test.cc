@@ -12,6 +12,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "framework/core/random.h"
@@ -352,13 +353,26 @@ TEST(LayerRegistryTest, EveryLayerHasCasesAndKernels) {
   }
 }
 
-TEST(LayerRegistryTest, FoldersAndNamesAreTheSame) {
-  std::vector<std::string> folders;
+// A folder holds one layer of its name, or a family of several.
+TEST(LayerRegistryTest, EveryFolderHoldsItsLayerOrAFamily) {
+  std::map<std::string, std::vector<std::string>> members;  // by folder
   for (const auto& entry : std::filesystem::directory_iterator(DTRAIN_SOURCE_DIR "/layers")) {
-    if (entry.is_directory()) folders.push_back(entry.path().filename());
+    if (entry.is_directory()) members[entry.path().filename()];
   }
-  std::sort(folders.begin(), folders.end());
-  EXPECT_EQ(folders, LayerRegistry::Names());
+  for (const std::string& type : LayerRegistry::Names()) {
+    const std::filesystem::path folder =
+        std::filesystem::path(LayerRegistry::FileOf(type)).parent_path();
+    EXPECT_EQ(folder.parent_path().filename(), "layers") << type;
+    EXPECT_TRUE(members.contains(folder.filename())) << type << " is in " << folder;
+    members[folder.filename()].push_back(type);
+  }
+  for (const auto& [folder, types] : members) {
+    if (types.size() < 2) {
+      EXPECT_EQ(types, std::vector<std::string>{folder});
+    } else {
+      EXPECT_EQ(LayerRegistry::Find(folder), nullptr) << folder << " names a family and a layer";
+    }
+  }
 }
 
 }  // namespace

@@ -23,12 +23,6 @@ DTRAIN_ISA_DECLARE(void, SumColumns,
                    (const float* x, int64_t stride, int64_t rows, int64_t columns, bool accumulate,
                     float* sum))
 
-// y = tanh(x).  y may be x.
-DTRAIN_ISA_DECLARE(void, TanhForward, (const float* x, int64_t count, float* y))
-
-// dx = dy (1 - y^2).  dx may be dy.
-DTRAIN_ISA_DECLARE(void, TanhBackward, (const float* y, const float* dy, int64_t count, float* dx))
-
 // sum[i] += addend[i].  The result is bitwise the same for any number of threads and on every instruction set, since
 // each element is one addition.
 void AddInto(const Device& device, int64_t count, const float* addend, float* sum);

@@ -51,16 +51,6 @@ void SumColumns(const float* x, int64_t stride, int64_t rows, int64_t columns, b
   }
 }
 
-void TanhForward(const float* x, int64_t count, float* y) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) y[i] = Tanh(x[i]);
-}
-
-void TanhBackward(const float* y, const float* dy, int64_t count, float* dx) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
-}
-
 void AddLoop(int64_t count, const float* addend, float* sum) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) sum[i] += addend[i];

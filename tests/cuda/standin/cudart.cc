@@ -117,7 +117,7 @@ PinnedRanges& Pinned() {
   return ranges;
 }
 
-DeviceMemory& Device() {
+DeviceMemory& TheDevice() {
   static DeviceMemory& memory = *new DeviceMemory;
   return memory;
 }
@@ -166,7 +166,7 @@ struct CUstream_st {
     while (true) {
       changed_.wait(lock, [&] { return ends_ || !asked_.empty(); });
       if (asked_.empty()) return;
-      Device().Begin();
+      TheDevice().Begin();
       while (!asked_.empty()) {
         std::function<void()> work = std::move(asked_.front());
         asked_.pop_front();
@@ -174,7 +174,7 @@ struct CUstream_st {
         work();
         work = nullptr;
         lock.lock();
-        if (asked_.empty()) Device().End();  // before a waiting thread continues
+        if (asked_.empty()) TheDevice().End();  // before a waiting thread continues
         ++done_;
         changed_.notify_all();
       }
@@ -198,7 +198,7 @@ namespace dtrain::standin {
 
 void InStream(cudaStream_t stream, std::function<void()> work) { stream->Ask(std::move(work)); }
 
-bool OnDevice(const void* memory, size_t bytes) { return Device().Holds(memory, bytes); }
+bool OnDevice(const void* memory, size_t bytes) { return TheDevice().Holds(memory, bytes); }
 
 void Refuse(const char* call, const char* why) {
   std::fprintf(stderr, "stand-in for CUDA: %s: %s\n", call, why);
@@ -260,13 +260,13 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *free = Device().free();
+  *free = TheDevice().free();
   *total = Memory();
   return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void** memory, size_t bytes) { return Device().New(memory, bytes); }
-cudaError_t cudaFree(void* memory) { return Device().Free(memory); }
+cudaError_t cudaMalloc(void** memory, size_t bytes) { return TheDevice().New(memory, bytes); }
+cudaError_t cudaFree(void* memory) { return TheDevice().Free(memory); }
 
 cudaError_t cudaMallocHost(void** memory, size_t bytes) {
   *memory = std::malloc(bytes);
@@ -338,7 +338,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  if (!Device().Holds(to, bytes)) Refuse("cudaMemsetAsync", "not the device's memory");
+  if (!TheDevice().Holds(to, bytes)) Refuse("cudaMemsetAsync", "not the device's memory");
   stream->Ask([=] { std::memset(to, value, bytes); });
   return cudaSuccess;
 }
@@ -347,8 +347,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
                             cudaStream_t stream) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if (to_device != Device().Holds(to, bytes)) Refuse("cudaMemcpyAsync", "where to?");
-  if (from_device != Device().Holds(from, bytes)) Refuse("cudaMemcpyAsync", "where from?");
+  if (to_device != TheDevice().Holds(to, bytes)) Refuse("cudaMemcpyAsync", "where to?");
+  if (from_device != TheDevice().Holds(from, bytes)) Refuse("cudaMemcpyAsync", "where from?");
   if (!from_device) bytes_up += bytes;
   if (!to_device) bytes_down += bytes;
   const void* const host = !from_device ? from : !to_device ? to : nullptr;

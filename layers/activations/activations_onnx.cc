@@ -1,12 +1,31 @@
-// Exports both formulas of GELU (gelu.h) as elementary ONNX operators, since this opset version has no Gelu.
+// Exports the activations as ONNX operators.  This opset version has no SiLU and no Gelu.
 #include <cmath>
 #include <numbers>
 
 #include "framework/onnx/onnx_layer.h"
-#include "layers/gelu/gelu.h"
+#include "layers/activations/activations.h"
 
 namespace dtrain {
 namespace {
+
+void TranslateRelu(OnnxLayer& to) { to.Result("Relu", {to.input(0)}); }
+DTRAIN_ONNX("relu", TranslateRelu);
+
+void TranslateLeakyRelu(OnnxLayer& to) {
+  to.Result("LeakyRelu", {to.input(0)}, {{"alpha", to.As<ActivationLayer>().function().slope}});
+}
+DTRAIN_ONNX("leaky_relu", TranslateLeakyRelu);
+
+void TranslateSigmoid(OnnxLayer& to) { to.Result("Sigmoid", {to.input(0)}); }
+DTRAIN_ONNX("sigmoid", TranslateSigmoid);
+
+void TranslateTanh(OnnxLayer& to) { to.Result("Tanh", {to.input(0)}); }
+DTRAIN_ONNX("tanh", TranslateTanh);
+
+void TranslateSilu(OnnxLayer& to) {
+  to.Result("Mul", {to.input(0), to.Node("Sigmoid", {to.input(0)})});
+}
+DTRAIN_ONNX("silu", TranslateSilu);
 
 // Returns z = sqrt(2 / pi) (x + 0.044715 x^3) = x (a + b x^2).
 std::string ArgumentOfTanh(const OnnxLayer& to) {
@@ -20,18 +39,17 @@ std::string ArgumentOfTanh(const OnnxLayer& to) {
 }
 
 // The output is x (1 + f) / 2, where f = erf(x / sqrt 2), or tanh(z) with `approximate: tanh`.
-void Translate(OnnxLayer& to) {
+void TranslateGelu(OnnxLayer& to) {
   const auto root_half = static_cast<float>(std::numbers::sqrt2 / 2);
   const std::string f =
-      to.As<Gelu>().by_tanh()
+      to.As<ActivationLayer>().function().kind == ActivationKind::kTanhGelu
           ? to.Node("Tanh", {ArgumentOfTanh(to)})
           : to.Node("Erf", {to.Node("Mul", {to.input(0), to.Scalar("root_half", root_half)})});
   const std::string twice = to.Node("Add", {f, to.Scalar("one", 1)});
   const std::string half = to.Node("Mul", {to.input(0), to.Scalar("half", 0.5F)});
   to.Result("Mul", {half, twice});
 }
-
-DTRAIN_ONNX("gelu", Translate);
+DTRAIN_ONNX("gelu", TranslateGelu);
 
 }  // namespace
 }  // namespace dtrain
