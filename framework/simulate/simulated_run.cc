@@ -191,9 +191,8 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
 }
 
 std::unique_ptr<MetricsWriter> SimulatedRun::ContinueMetrics() const {
-  return std::make_unique<MetricsWriter>(
-      folder_->metrics(), start_.KeptStep(),
-      start_.so_far.evaluations.value_or(std::vector<std::string>{}));
+  return std::make_unique<MetricsWriter>(folder_->metrics(), start_.KeptStep(),
+                                         start_.so_far.evaluations);
 }
 
 void SimulatedRun::StudyGradients(const fs::path& output) {
@@ -252,9 +251,7 @@ Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
     results_ = RunResults(graph_->metric_names(), config_.stop);
     boundary_ = start_.position;
     CountEpochs();
-    if (boundary_.step > 0) {
-      RecallEvaluations(start_, *folder_, results_);
-    }
+    if (boundary_.step > 0) RecallEvaluations(start_.so_far, boundary_.step, results_);
     if (results_.over()) {
       setup_.exchange.rule.last_samples = boundary_.samples_applied;
       progress_.last_samples = boundary_.samples_applied;
@@ -474,8 +471,7 @@ std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
   setup.source = &engine;
   setup.exchange.start.weights = engine.initial_weights();
   std::vector<std::vector<Event>> logs;
-  for (const std::string& log : record.logs)
-    logs.push_back(EventLog::Read(log, record.version, "record"));
+  for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
   const std::vector<float> weights = Replay(setup, logs);
   return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
 }

@@ -67,8 +67,7 @@ void RunOutputs::Open(const Graph& graph, const Dataset& dataset, const Executio
   folder_.WriteConfig(config_.effective_yaml);
   const bool resumed = first.step > 0;
   kept_step_ = start.KeptStep();
-  metrics_ = std::make_unique<MetricsWriter>(
-      folder_.metrics(), kept_step_, so_far_.evaluations.value_or(std::vector<std::string>{}));
+  metrics_ = std::make_unique<MetricsWriter>(folder_.metrics(), kept_step_, so_far_.evaluations);
   if (config_.tensorboard) {
     tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), kept_step_);
   }
@@ -96,14 +95,10 @@ void RunOutputs::Open(const Graph& graph, const Dataset& dataset, const Executio
   if (resumed) log::Info("resumed after step {}", first.step);
 }
 
-// Continues the results from before a resume.  What a checkpoint of an older program lacks is read from the run's own
-// folder.
+// Continues the results from before a resume.
 void RunOutputs::GoOnFrom(const StartPoint& start) {
-  const MetricsEnd before = kept_step_ ? ReadMetricsEnd(folder_.metrics()) : MetricsEnd{};
-  if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
-  if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
-  logged_loss_ = so_far_.loss ? so_far_.loss : before.loss;
-  RecallEvaluations(start, folder_, results_);
+  logged_loss_ = so_far_.loss;
+  RecallEvaluations(so_far_, start.position.step, results_);
   if (config_.checkpoint.keep_best && results_.best()) {
     BringBest(BestFile(), start.file, *results_.best());
   }
