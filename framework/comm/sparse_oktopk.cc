@@ -67,7 +67,7 @@ void OkTopK::PlanThreshold() {
     bytes_before_ = link().traffic.bytes_received;
     largest_.Begin(call().k);
   });
-  for (int digit = 0; digit < KthLargest::kDigits; ++digit) {
+  for (int digit = 0; digit < KthLargestSum::kDigits; ++digit) {
     Do([this] { counted_ = 0; });
     Until([this] { return !threshold_is_due_ || CountSums(); });
     Do([this] {

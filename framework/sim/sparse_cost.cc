@@ -167,10 +167,10 @@ std::vector<SparseCost::Phase> SparseCost::PhasesOf(const SparseLoad& load) cons
     return {{&up_, kCountBytes + asked, kCounted}, {&down_, kCountBytes + asked, kCounted}};
   }
   const double regions = TimesIn(load, OkTopK::kRegionPeriod);
-  const double thresholds = KthLargest::kDigits * TimesIn(load, OkTopK::kThresholdPeriod);
+  const double thresholds = KthLargestSum::kDigits * TimesIn(load, OkTopK::kThresholdPeriod);
   return {{&sums_, kSumBytes * ranks_, 1, regions},
           {&split_, kCountBytes + entries / ranks_, kCounted},
-          {&sums_, kSumBytes * KthLargest::kCounts, 1, thresholds, true},
+          {&sums_, kSumBytes * KthLargestSum::kCounts, 1, thresholds, true},
           {&shifts_, kCountBytes, 1},
           {&shifts_, asked / ranks_, kKnown}};
 }
