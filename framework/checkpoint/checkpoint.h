@@ -70,10 +70,10 @@ struct CheckpointInfo {
   std::string text;  // TextInfo::ToText of a model for translation
   // Holds the hash of each rank's file (rank_checkpoint.h), by rank; empty if there are no rank files.
   std::vector<std::string> rank_files = {};
-  std::string images = {};      // ToText(ImageSetSpec) of a model for images; older files: none
-  std::string model_yaml = {};  // the model file's text; older files: none
-  std::string so_far = {};      // ToJson(RunSoFar); older files, and weights alone: none
-  DataHashes data_hashes = {};  // Dataset::Hashes of its data; older files know less or none
+  std::string images = {};      // ToText(ImageSetSpec) of a model for images; "": unknown
+  std::string model_yaml = {};  // the model file's text; "": unknown
+  std::string so_far = {};      // ToJson(RunSoFar); weights alone: none
+  DataHashes data_hashes = {};  // Dataset::Hashes of its data; "": unknown
   friend bool operator==(const CheckpointInfo&, const CheckpointInfo&) = default;
 };
 

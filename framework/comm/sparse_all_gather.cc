@@ -1,15 +1,31 @@
 #include "framework/comm/sparse_all_gather.h"
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 
 namespace dtrain {
 
+SparseSchedule GatherSchedule(int ranks) {
+  SparseSchedule schedule;
+  for (int have = 1; have < ranks; have *= 2) {
+    const int blocks = std::min(have, ranks - have);
+    schedule.emplace_back();
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      schedule.back().push_back({(rank + have) % ranks, rank, blocks});
+    }
+  }
+  return schedule;
+}
+
 SparseRounds::SparseRounds(const SparseLink& link)
-    : link_(&link), counts_(static_cast<size_t>(link.size())) {}
+    : link_(&link),
+      turns_(TurnsOf(GatherSchedule(link.size()), link.rank())),
+      counts_(static_cast<size_t>(link.size())) {}
 
 void SparseRounds::Begin(SparseCount mine) {
   counts_[0] = mine;
+  next_ = 0;
   have_ = 1;
 }
 
@@ -17,6 +33,7 @@ void SparseRounds::BeginKnown(const std::vector<SparseCount>& counts) {
   for (int i = 0; i < link_->size(); ++i) {
     counts_[i] = counts[static_cast<size_t>(link_->Around(i))];
   }
+  next_ = 0;
   have_ = 1;
 }
 

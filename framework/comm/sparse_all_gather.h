@@ -14,15 +14,18 @@
 // additional start-up.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "framework/comm/sparse_messages.h"
+#include "framework/comm/sparse_schedule.h"
 
 namespace dtrain {
 
-// SparseRounds: the rounds of the schedule, and the counts of entries.
+// Returns the schedule; a block has the entries of one rank, or their count.
+SparseSchedule GatherSchedule(int ranks);
+
+// SparseRounds: this rank's turns of the schedule, and the counts of entries.
 //
 //   for (rounds.Begin(mine); !rounds.complete(); rounds.Next()) {
 //     rounds.SwapCounts(messages);
@@ -35,25 +38,30 @@ class SparseRounds {
   void Begin(SparseCount mine);
   // Begins with known counts, by rank.  SwapCounts is then not needed.
   void BeginKnown(const std::vector<SparseCount>& counts);
-  bool complete() const { return have_ == link_->size(); }
+  bool complete() const { return next_ == turns_.size(); }
 
   // The following belong to the current round.
-  Rank to() const { return link_->Around(-have_); }
-  Rank from() const { return link_->Around(have_); }
+  Rank to() const { return turns_[next_].to; }
+  Rank from() const { return turns_[next_].from; }
   void SwapCounts(SparseMessages& messages);
   int64_t given() const { return Sum(0, blocks()); }
   int64_t got() const { return Sum(have_, blocks()); }
-  void Next() { have_ += blocks(); }
+  void Next() {
+    have_ += blocks();
+    ++next_;
+  }
 
   SparseCount Of(Rank rank) const;
   int64_t all() const { return Sum(0, link_->size()); }
 
  private:
-  int blocks() const { return std::min(have_, link_->size() - have_); }
+  int blocks() const { return turns_[next_].blocks; }
   int64_t Sum(int first, int count) const;
 
   const SparseLink* link_;
+  std::vector<SparseTurn> turns_;
   std::vector<SparseCount> counts_;  // by distance from this rank
+  size_t next_ = 0;                  // the current round
   int have_ = 0;                     // number of ranks whose entries are here
 };
 

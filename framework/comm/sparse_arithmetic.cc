@@ -13,30 +13,6 @@ constexpr int64_t kEntryBytes = sizeof(int32_t) + sizeof(float);
 
 }  // namespace
 
-void KthLargest::Begin(int64_t k) {
-  left_ = k;
-  digit_ = 0;
-  bits_ = 0;
-  std::fill(counts_.begin(), counts_.end(), 0);
-}
-
-void KthLargest::Count(std::span<const float> values) {
-  const int shift = 8 * (kDigits - 1 - digit_);
-  for (const float value : values) {
-    const uint32_t bits = Magnitude(value);
-    // 64 bits are needed for the shift by 32 at the first digit, which has no bits above it.
-    if (((uint64_t{bits} ^ bits_) >> (shift + 8)) == 0) ++counts_[(bits >> shift) & 0xff];
-  }
-}
-
-void KthLargest::Next() {
-  int value = kCounts - 1;
-  while (value > 0 && counts_[value] < left_) left_ -= counts_[value--];
-  bits_ |= static_cast<uint32_t>(value) << (8 * (kDigits - 1 - digit_));
-  ++digit_;
-  std::fill(counts_.begin(), counts_.end(), 0);
-}
-
 void MergeSum::Begin(SparseEntries a, SparseEntries b, SparseList& to) {
   a_ = a;
   b_ = b;
@@ -79,7 +55,7 @@ void LargestCut::Begin(SparseEntries from, int64_t k, SparseList& kept, SparseLi
 }
 
 bool LargestCut::Advance(SparseLink& link) {
-  while (digit_ < KthLargest::kDigits) {
+  while (digit_ < KthLargestSum::kDigits) {
     if (!Look(link)) return false;
     largest_.Next();
     equals_ = largest_.equals();

@@ -3,49 +3,19 @@
 // written must not move until then.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "framework/comm/sparse_list.h"
 #include "framework/comm/sparse_messages.h"
+#include "framework/core/kth_largest.h"
 #include "framework/core/layout.h"
 
 namespace dtrain {
 
-// KthLargest: the k-th largest magnitude of values that may be on several ranks.  It is a radix
-// selection by digits of eight bits, from the top: of the values that agree with the digits found
-// so far, it counts how many have each value of the next digit.  (LargestSelection in
-// compress/largest.h does the same with values on one rank, in fewer passes, since its digits have
-// up to 2048 values.  Here the counts of each digit are summed over the ranks.)
-//
-//   for (int i = 0; i < KthLargest::kDigits; ++i) {
-//     for (each part of the values) Count(part);   // and the counts of all ranks are summed
-//     Next();
-//   }
-class KthLargest {
- public:
-  static constexpr int kDigits = 4;
-  static constexpr int kCounts = 256;
-
-  KthLargest() : counts_(kCounts) {}
-  void Begin(int64_t k);
-  void Count(std::span<const float> values);
-  std::vector<int64_t>& counts() { return counts_; }  // of the next digit
-  void Next();
-
-  // Returns the k-th largest magnitude (core/magnitude.h); 0 if there are fewer than k values, and
-  // more than any number if k = 0.
-  uint32_t bits() const { return bits_; }
-  // Returns how many of the values with exactly these bits belong to the k largest.
-  int64_t equals() const { return left_; }
-
- private:
-  std::vector<int64_t> counts_;
-  int64_t left_ = 0;
-  int digit_ = 0;
-  uint32_t bits_ = 0;
-};
+// The k-th largest magnitude of values that may be on several ranks, which add up their counts of
+// each digit.  The digits are narrow, so that the messages are short.
+using KthLargestSum = KthLargest<8, 8, 8, 8>;
 
 // MergeSum: `to` = a + b.  At positions that both have, a's value is the first operand.
 class MergeSum {
@@ -73,7 +43,7 @@ class LargestCut {
   SparseEntries from_;
   SparseList* kept_ = nullptr;
   SparseList* dropped_ = nullptr;
-  KthLargest largest_;
+  KthLargestSum largest_;
   int digit_ = 0;
   int64_t next_ = 0;
   int64_t equals_ = 0;  // entries equal to the k-th that are still to be kept

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/comm/sparse_schedule.h"
 #include "framework/core/registry.h"
 #include "framework/core/state_visitor.h"
 
@@ -105,6 +106,7 @@ using SparseCollectiveMaker =
     std::unique_ptr<SparseCollective> (*)(Transport& transport, const CollectiveOptions& options);
 struct SparseCollectiveEntry {
   SparseCollectiveMaker make;
+  std::vector<SparsePhase> (*phases)(int ranks);  // of a call, one after the other
   std::string help;
 };
 using SparseCollectiveRegistry = Registry<SparseCollectiveEntry>;
@@ -114,7 +116,7 @@ void WaitFor(SparseCollective& collective, int64_t ticket);
 
 }  // namespace dtrain
 
-// `make` is a SparseCollectiveMaker.
-#define DTRAIN_SPARSE_COLLECTIVE(name, make, help_text)                    \
+// `make` is a SparseCollectiveMaker, `phases` as in SparseCollectiveEntry.
+#define DTRAIN_SPARSE_COLLECTIVE(name, make, phases, help_text)            \
   [[maybe_unused]] static const bool make##_sparse_collective_registered = \
-      ::dtrain::SparseCollectiveRegistry::Add(name, {make, help_text})
+      ::dtrain::SparseCollectiveRegistry::Add(name, {make, phases, help_text})

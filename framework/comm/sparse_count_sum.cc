@@ -6,48 +6,53 @@
 
 namespace dtrain {
 
-CountSum::CountSum(SparseLink& link) : messages_(link) {
-  const int paired = PowerOfTwoWithin(link.size());
-  const Rank rank = link.rank();
-  if (rank >= paired) {
-    rounds_.push_back({rank - paired, true, Arriving::kNothing});
-    rounds_.push_back({rank - paired, false, Arriving::kSums});
-  } else {
-    const bool folds = rank + paired < link.size();
-    if (folds) rounds_.push_back({rank + paired, false, Arriving::kTerms});
-    for (int bit = 1; bit < paired; bit *= 2) {
-      rounds_.push_back({rank ^ bit, true, Arriving::kTerms});
-    }
-    if (folds) rounds_.push_back({rank + paired, true, Arriving::kNothing});
+SparseSchedule CountSumSchedule(int ranks) {
+  SparseSchedule schedule;
+  const int paired = PowerOfTwoWithin(ranks);
+  if (paired < ranks) schedule.emplace_back();
+  for (Rank rank = paired; rank < ranks; ++rank) schedule.back().push_back({rank, rank - paired});
+  for (int bit = 1; bit < paired; bit *= 2) {
+    schedule.emplace_back();
+    for (Rank rank = 0; rank < paired; ++rank) schedule.back().push_back({rank, rank ^ bit});
   }
-  next_ = rounds_.size();
+  if (paired < ranks) schedule.emplace_back();
+  for (Rank rank = paired; rank < ranks; ++rank) schedule.back().push_back({rank - paired, rank});
+  return schedule;
 }
+
+CountSum::CountSum(SparseLink& link)
+    : messages_(link),
+      turns_(TurnsOf(CountSumSchedule(link.size()), link.rank())),
+      gets_sums_(link.rank() >= PowerOfTwoWithin(link.size())),
+      next_(turns_.size()) {}
 
 void CountSum::Begin(std::vector<int64_t>& numbers) {
   numbers_ = &numbers;
   arriving_.resize(numbers.size());
   next_ = 0;
-  if (!rounds_.empty()) Post();
+  if (!turns_.empty()) Post();
 }
 
 bool CountSum::Advance() {
-  while (next_ < rounds_.size() && messages_.Through()) {
+  while (next_ < turns_.size() && messages_.Through()) {
     Take();
-    if (++next_ < rounds_.size()) Post();
+    if (++next_ < turns_.size()) Post();
   }
-  return next_ == rounds_.size();
+  return next_ == turns_.size();
 }
 
 void CountSum::Post() {
-  const Round& round = rounds_[next_];
-  if (round.sends) messages_.Send(round.peer, std::span<const int64_t>(*numbers_));
-  if (round.arriving != Arriving::kNothing) messages_.Receive(round.peer, std::span(arriving_));
+  const SparseTurn& turn = turns_[next_];
+  if (turn.to >= 0) messages_.Send(turn.to, std::span<const int64_t>(*numbers_));
+  if (turn.from >= 0) messages_.Receive(turn.from, std::span(arriving_));
 }
 
 void CountSum::Take() {
-  const Arriving arriving = rounds_[next_].arriving;
-  if (arriving == Arriving::kSums) *numbers_ = arriving_;
-  if (arriving != Arriving::kTerms) return;
+  if (turns_[next_].from < 0) return;
+  if (gets_sums_) {
+    *numbers_ = arriving_;
+    return;
+  }
   for (size_t i = 0; i < numbers_->size(); ++i) (*numbers_)[i] += arriving_[i];
 }
 

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "framework/comm/sparse_messages.h"
+#include "framework/comm/sparse_schedule.h"
 
 namespace dtrain {
+
+SparseSchedule CountSumSchedule(int ranks);  // a block has all numbers
 
 class CountSum {
  public:
@@ -21,21 +24,15 @@ class CountSum {
   bool Advance();  // returns true when done, or if nothing was begun
 
  private:
-  enum class Arriving { kNothing, kTerms, kSums };
-  struct Round {
-    Rank peer;
-    bool sends;
-    Arriving arriving;
-  };
-
   void Post();
   void Take();
 
   SparseMessages messages_;
-  std::vector<Round> rounds_;
+  std::vector<SparseTurn> turns_;
+  bool gets_sums_ = false;  // what arrives are the sums, not terms
   std::vector<int64_t>* numbers_ = nullptr;
   std::vector<int64_t> arriving_;
-  size_t next_ = 0;  // the round in flight
+  size_t next_ = 0;  // the turn in flight
 };
 
 }  // namespace dtrain

@@ -27,7 +27,14 @@ std::unique_ptr<SparseCollective> MakeGather(Transport& transport,
   return std::make_unique<SparseGather>(transport, options);
 }
 
-DTRAIN_SPARSE_COLLECTIVE("gather", MakeGather,
+std::vector<SparsePhase> GatherPhases(int ranks) {
+  return {{.schedule = GatherSchedule(ranks),
+           .messages = SparsePhase::kCounted,
+           .fixed_bytes = sizeof(SparseCount),
+           .entries = SparsePhase::Entries::kSelected}};
+}
+
+DTRAIN_SPARSE_COLLECTIVE("gather", MakeGather, GatherPhases,
                          "every worker gets every worker's entries: exact, grows with the workers");
 
 }  // namespace

@@ -7,6 +7,8 @@
 // another branch.  Here the rank that drops an entry, or a sum of several, keeps it in its own
 // residual.  Each entry is in the result or was dropped in one place, so nothing is lost, and no
 // second message is needed.  The drawback is that residuals move towards the root.
+#include <algorithm>
+
 #include "framework/comm/sparse_arithmetic.h"
 #include "framework/comm/sparse_queue.h"
 #include "framework/comm/sparse_tree.h"
@@ -92,7 +94,22 @@ std::unique_ptr<SparseCollective> MakeGTopK(Transport& transport,
   return std::make_unique<GTopK>(transport, options);
 }
 
-DTRAIN_SPARSE_COLLECTIVE("gtopk", MakeGTopK,
+std::vector<SparsePhase> GTopKPhases(int ranks) {
+  const SparsePhase up = {.schedule = TreeSchedule(ranks),
+                          .messages = SparsePhase::kCounted,
+                          .adds = true,
+                          .fixed_bytes = sizeof(SparseCount),
+                          .entries = SparsePhase::Entries::kAsked};
+  SparsePhase down = up;
+  down.adds = false;
+  std::reverse(down.schedule.begin(), down.schedule.end());
+  for (std::vector<SparseMove>& round : down.schedule) {
+    for (SparseMove& move : round) std::swap(move.from, move.to);
+  }
+  return {up, down};
+}
+
+DTRAIN_SPARSE_COLLECTIVE("gtopk", MakeGTopK, GTopKPhases,
                          "the k largest sums, by a tree: 4 k log2 P words, nothing lost");
 
 }  // namespace

@@ -67,7 +67,7 @@ void OkTopK::PlanThreshold() {
     bytes_before_ = link().traffic.bytes_received;
     largest_.Begin(call().k);
   });
-  for (int digit = 0; digit < KthLargest::kDigits; ++digit) {
+  for (int digit = 0; digit < KthLargestSum::kDigits; ++digit) {
     Do([this] { counted_ = 0; });
     Until([this] { return !threshold_is_due_ || CountSums(); });
     Do([this] {
@@ -240,8 +240,35 @@ std::unique_ptr<SparseCollective> MakeOkTopK(Transport& transport,
   return std::make_unique<OkTopK>(transport, options);
 }
 
+// All regions are supposed to have as many entries, so that nothing is moved to balance them.
+std::vector<SparsePhase> OkTopKPhases(int ranks) {
+  using Entries = SparsePhase::Entries;
+  const SparsePhase regions = {.schedule = CountSumSchedule(ranks),
+                               .fixed_bytes = ranks * static_cast<int64_t>(sizeof(int64_t)),
+                               .period = OkTopK::kRegionPeriod};
+  const SparsePhase split = {.schedule = {},
+                             .exchanges = SparseSplit::Exchanges(ranks),
+                             .messages = SparsePhase::kCounted,
+                             .adds = true,
+                             .fixed_bytes = sizeof(SparseCount),
+                             .entries = Entries::kSelected,
+                             .parts = ranks};
+  const SparsePhase threshold = {.schedule = CountSumSchedule(ranks),
+                                 .fixed_bytes = KthLargestSum::kCounts * sizeof(int64_t),
+                                 .period = OkTopK::kThresholdPeriod,
+                                 .repeats = KthLargestSum::kDigits,
+                                 .for_thresholds = true};
+  const SparsePhase counts = {.schedule = GatherSchedule(ranks),
+                              .fixed_bytes = sizeof(SparseCount)};
+  const SparsePhase gather = {.schedule = GatherSchedule(ranks),
+                              .messages = SparsePhase::kKnown,
+                              .entries = Entries::kAsked,
+                              .parts = ranks};
+  return {regions, split, threshold, counts, gather};
+}
+
 DTRAIN_SPARSE_COLLECTIVE(
-    "oktopk", MakeOkTopK,
+    "oktopk", MakeOkTopK, OkTopKPhases,
     "the sums above a common threshold, each made by one owner: below 6 k words");
 
 }  // namespace

@@ -12,7 +12,7 @@
 // - There is no local threshold that is reused and adapted (times 1.03, divided by 1.012).  A worker sends what its
 //   compressor has selected in this step.  So any compressor can be used and selects about k entries in every step, but
 //   each selection costs its own passes over the vector.
-// - The k-th largest sum is found by counting (KthLargest), with 4 sums of 256 counts.  The authors gather all sums on
+// - The k-th largest sum is found by counting (KthLargestSum), with 4 sums of 256 counts.  The authors gather all sums on
 //   every rank, which grows with k P.  The threshold is the same.
 // - Owners add in rank order, when all entries have arrived, so the sum does not depend on the order of arrival.  The
 //   authors add entries as they arrive.
@@ -83,7 +83,7 @@ class OkTopK : public SparseQueue {
   std::vector<SparseEntries> to_owners_;
   RegionSum region_sum_;
   SparseList sums_;  // the sums of this rank's region
-  KthLargest largest_;
+  KthLargestSum largest_;
   int64_t counted_ = 0;
   ThresholdCut threshold_cut_;
   SparseList kept_;  // the entries of sums_ above the threshold

@@ -1,6 +1,16 @@
 #include "framework/comm/sparse_split.h"
 
+#include <algorithm>
+
 namespace dtrain {
+
+std::vector<int> SparseSplit::Exchanges(int ranks) {
+  std::vector<int> rounds;
+  for (int left = ranks - 1; left > 0; left -= rounds.back()) {
+    rounds.push_back(std::min(kUnderWay, left));
+  }
+  return rounds;
+}
 
 SparseSplit::SparseSplit(SparseLink& link)
     : link_(&link), received_(static_cast<size_t>(link.size())) {

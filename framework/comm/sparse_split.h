@@ -16,6 +16,10 @@ class SparseSplit {
  public:
   static constexpr int kUnderWay = 4;
 
+  // Returns how many exchanges a rank has in flight, if all ranks begin and end them together: the
+  // rounds of SparsePhase::exchanges.
+  static std::vector<int> Exchanges(int ranks);
+
   explicit SparseSplit(SparseLink& link);
 
   // `parts`: the entries for each rank, this one included.  They must not move until all is done.

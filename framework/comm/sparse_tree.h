@@ -7,10 +7,14 @@
 
 #include <vector>
 
+#include "framework/comm/sparse_schedule.h"
 #include "framework/comm/transport.h"
 
 namespace dtrain {
 
+SparseSchedule TreeSchedule(int ranks);  // up
+
+// The tree as one rank sees it.
 struct SparseTree {
   Rank parent = -1;            // -1 for the root
   std::vector<Rank> children;  // in the order in which they send up; the result is sent in reverse

@@ -24,7 +24,7 @@ class JsonFields {
   std::string String(const std::string& key);
   int64_t Count(const std::string& key);   // an integer, from 0 to 1e15
   int SmallCount(const std::string& key);  // one that fits an int
-  // Reads the optional key "schema", which files of older versions lack; throws ConfigError if it is above `newest`.
+  // Reads the optional key "schema", which a file may lack; throws ConfigError if it is above `newest`.
   void Schema(int newest);
   double Amount(const std::string& key);  // a number, finite and >= 0
   const nlohmann::json& Array(const std::string& key);

@@ -142,7 +142,6 @@ class HeldOut : public WrappedDataset {
   }
   // Every part depends on the training samples, their classes and the shares only.
   DataHashes Hashes() const override {
-    // The words differ from those of versions that drew from all classes at once: a resumed run must notice.
     const std::string text =
         fmt::format(" held out{} {} {}", whole().ClassOf(Split::kTrain).empty() ? "" : " by class",
                     shares_.validation, shares_.test);

@@ -19,7 +19,7 @@ namespace dtrain {
 class Predictor {
  public:
   // `weights` is a checkpoint, run folder or safetensors file; `device` is "auto", "cpu" or "cuda".  Throws
-  // CheckpointError if the file is of another kind of model or too old to contain its model and images, and the errors
+  // CheckpointError if the file is of another kind of model or does not contain its model and images, and the errors
   // of LoadWeights.  `described`, if given, has model_yaml and images (or text) in place of the file's.
   Predictor(const std::string& weights, const std::string& device,
             const std::optional<CheckpointInfo>& described = {});

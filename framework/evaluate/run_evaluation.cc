@@ -191,15 +191,11 @@ std::optional<TargetResult> RunResults::target(int64_t epoch_samples, int64_t ba
   return target;
 }
 
-void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metrics, int64_t step,
-                       RunResults& results) {
+void RecallEvaluations(const RunSoFar& so_far, int64_t step, RunResults& results) {
   const std::vector<std::string>& names = results.metric_names();
   std::vector<std::string> others;
   if (!names.empty()) others.assign(names.begin() + 1, names.end());
-  const std::vector<EvaluationMetrics> lines = so_far.evaluations
-                                                   ? EvaluationsIn(*so_far.evaluations, others)
-                                                   : ReadEvaluations(metrics, others);
-  for (const EvaluationMetrics& line : lines) {
+  for (const EvaluationMetrics& line : EvaluationsIn(so_far.evaluations, others)) {
     if (line.at.step > step) continue;  // it will be evaluated again
     Evaluation evaluation{.loss = line.loss,
                           .perplexity = line.perplexity,
@@ -231,7 +227,7 @@ bool TellFinished(const RunFolder& folder, const RunConfig& config,
                   const std::vector<std::string>& metric_names, const TrainingPosition& at,
                   const RunSoFar& so_far, const BoundarySchedule& rule) {
   RunResults results(metric_names, config.stop);
-  RecallEvaluations(so_far, folder.metrics(), at.step, results);
+  RecallEvaluations(so_far, at.step, results);
   if (!IsFinished(folder, results, at.samples_applied, rule)) return false;
   const bool by_steps =
       config.max_steps > 0 && rule.last_samples == rule.SamplesOf(config.max_steps);

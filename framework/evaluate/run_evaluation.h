@@ -118,11 +118,9 @@ class RunResults {
   double loss_of_best_ = 0;
 };
 
-// Records the evaluations up to the step at which a run is resumed.  They are read from its checkpoint, or if an older
-// program wrote that, from its metrics.jsonl at `metrics` ("": none).  So the best result, the patience and the time to
-// the target refer to the whole run.
-void RecallEvaluations(const RunSoFar& so_far, const std::filesystem::path& metrics, int64_t step,
-                       RunResults& results);
+// Records the evaluations in a checkpoint up to the step at which a run is resumed.  So the best result, the patience
+// and the time to the target refer to the whole run.
+void RecallEvaluations(const RunSoFar& so_far, int64_t step, RunResults& results);
 
 // True if nothing is left to do in the run's own folder: the run was trained to its end, or ended early by its
 // evaluations, and its summary confirms that.

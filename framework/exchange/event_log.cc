@@ -55,8 +55,7 @@ void EventLog::Add(const Event& event) {
   if (event.kind == EventKind::kQuiet) PutVarint(bytes_, event.last ? 1 : 0);
 }
 
-std::vector<Event> EventLog::Read(const std::string& bytes, int version,
-                                  const std::string& source) {
+std::vector<Event> EventLog::Read(const std::string& bytes, const std::string& source) {
   std::vector<Event> events;
   for (VarintReader reader(bytes, source); !reader.AtEnd();) {
     const uint64_t kind = reader.Next();
@@ -71,12 +70,7 @@ std::vector<Event> EventLog::Read(const std::string& bytes, int version,
       if ((coded & 1) != 0) event.value = -event.value;
       if (event.kind == EventKind::kMessage && event.value < 0) reader.ThrowCorrupt();
     }
-    if (event.kind == EventKind::kQuiet && version == 1) {
-      event.last = event.value % 2 != 0;
-      event.value /= 2;
-    } else if (event.kind == EventKind::kQuiet) {
-      event.last = reader.Next() != 0;
-    }
+    if (event.kind == EventKind::kQuiet) event.last = reader.Next() != 0;
     events.push_back(event);
   }
   return events;

@@ -31,13 +31,11 @@ class EventLog {
   void Add(const Event& event);
   const std::string& bytes() const { return bytes_; }
 
-  // This is the version of this format.  In version 1 the value of kQuiet was 2 * samples, plus 1
-  // at the end of the run.  Version 3 added kTime.
-  static constexpr int kVersion = 3;
+  static constexpr int kVersion = 3;  // of this format
 
-  // Returns the events of `bytes`, written by this or an older version.  Throws RunFileError,
-  // naming `source`, if the log is cut short or corrupt.
-  static std::vector<Event> Read(const std::string& bytes, int version, const std::string& source);
+  // Returns the events of `bytes`.  Throws RunFileError, naming `source`, if the log is cut short or
+  // corrupt.
+  static std::vector<Event> Read(const std::string& bytes, const std::string& source);
 
  private:
   std::string bytes_;

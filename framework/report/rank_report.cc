@@ -50,7 +50,7 @@ class Ranks {
 };
 
 std::vector<Window> WindowsOf(const json& line) {
-  const auto at = NumbersIn(line, "seconds"), steps = OwnStepsIn(line),
+  const auto at = NumbersIn(line, "seconds"), steps = NumbersIn(line, "own_steps"),
              compute = NumbersIn(line, "compute_seconds"), wait = NumbersIn(line, "wait_seconds"),
              longest = NumbersIn(line, "longest_seconds");
   std::vector<Window> windows;

@@ -86,7 +86,8 @@ void AddMetrics(const fs::path& path, const std::string& run, Csv& csv) {
 
 // Writes the mean times of a step, for each window of steps.
 void AddRank(const json& line, const std::string& run, Csv& csv) {
-  const std::vector<double> seconds = NumbersIn(line, "seconds"), steps = OwnStepsIn(line);
+  const std::vector<double> seconds = NumbersIn(line, "seconds"),
+                            steps = NumbersIn(line, "own_steps");
   Place at{.run = run,
            .kind = "rank",
            .rank = NumberText(line, "rank"),

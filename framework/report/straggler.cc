@@ -53,9 +53,8 @@ Workers WorkersIn(const ordered_json& entries) {
     const std::vector<int> cpus = CpusOfList(TextIn(entry, "cpus"));
     host.known &= !cpus.empty();
     host.cpus.insert(cpus.begin(), cpus.end());
-    const auto rank = NumberIn(entry, "rank"), compute = NumberIn(entry, "compute_seconds");
-    auto steps = NumberIn(entry, "own_steps");
-    if (!steps) steps = NumberIn(entry, "steps");  // of an older program
+    const auto rank = NumberIn(entry, "rank"), compute = NumberIn(entry, "compute_seconds"),
+               steps = NumberIn(entry, "own_steps");
     if (!rank || !compute || !steps || !(*steps > 0) || std::abs(*rank) > 1e6) continue;
     workers.all.push_back({static_cast<int64_t>(*rank), NodeOf(entry), *compute / *steps});
   }

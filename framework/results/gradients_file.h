@@ -20,7 +20,7 @@
 
 namespace dtrain {
 
-// The version of a line's keys; lines written by older programs have no "schema".
+// The version of a line's keys.
 inline constexpr int kGradientsSchema = 1;
 
 class GradientsFile : public GradientStatistics::Sink {

@@ -59,16 +59,6 @@ std::vector<EvaluationMetrics> ReadEvaluations(const fs::path& path,
   return evaluations;
 }
 
-MetricsEnd ReadMetricsEnd(const fs::path& path) {
-  MetricsEnd end;
-  ForEachLine(path, [&](const nlohmann::json& line) {
-    end.seconds = NumberIn(line, "seconds").value_or(end.seconds);
-    end.training_seconds = NumberIn(line, "training_seconds").value_or(end.training_seconds);
-    if (TextIn(line, "kind") == "step") end.loss = NumberIn(line, "loss");
-  });
-  return end;
-}
-
 std::vector<EvaluationMetrics> EvaluationsIn(const std::vector<std::string>& lines,
                                              const std::vector<std::string>& others) {
   std::vector<EvaluationMetrics> evaluations;

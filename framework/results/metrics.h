@@ -21,7 +21,7 @@
 
 namespace dtrain {
 
-// The version of a line's keys; lines written by older programs have no "schema".
+// The version of a line's keys.
 inline constexpr int kMetricsSchema = 1;
 
 // The position in the run that a line belongs to.
@@ -73,14 +73,6 @@ std::vector<EvaluationMetrics> ReadEvaluations(const std::filesystem::path& path
 // Returns the evaluations in lines made by ToLine; skips other lines.
 std::vector<EvaluationMetrics> EvaluationsIn(const std::vector<std::string>& lines,
                                              const std::vector<std::string>& others);
-
-// Holds the last value of each quantity in a metrics.jsonl; 0 or nullopt if no line has one.
-struct MetricsEnd {
-  double seconds = 0;
-  double training_seconds = 0;
-  std::optional<double> loss;  // of the last step line
-};
-MetricsEnd ReadMetricsEnd(const std::filesystem::path& path);
 
 // Writes metrics.jsonl; only rank 0 has a writer.
 class MetricsWriter {

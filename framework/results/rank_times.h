@@ -10,8 +10,7 @@
 // The lists have one entry for each window of `own_steps` steps of the worker on this rank; they are empty if the rank
 // has no worker.  `seconds` is the training time at the window's end (`training_seconds` of metrics.jsonl).
 // `compute_seconds` and `wait_seconds` are sums over the window's steps, `longest_seconds` is the longest step.
-// Traffic and the staleness histogram count since the last boundary.  In lines without a schema, by older programs,
-// `own_steps` is called `steps`.
+// Traffic and the staleness histogram count since the last boundary.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +26,7 @@
 
 namespace dtrain {
 
+// The version of a line's keys.
 inline constexpr int kRanksSchema = 1;
 
 struct StepWindow {

@@ -41,10 +41,6 @@ std::vector<double> NumbersIn(const json& object, const std::string& key) {
   return numbers;
 }
 
-std::vector<double> OwnStepsIn(const json& line) {
-  return NumbersIn(line, line.contains("own_steps") ? "own_steps" : "steps");
-}
-
 double Shortened(double value) {
   return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }

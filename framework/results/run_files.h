@@ -1,5 +1,5 @@
-// Readers for the files of a run folder.  The run may still be going on, may have been killed, or may be an older
-// program's.  Missing or damaged content is therefore left out and counted, and is never an error.
+// Readers for the files of a run folder.  The run may still be going on, or may have been killed.  Missing or damaged
+// content is therefore left out and counted, and is never an error.
 //
 // To be included only by .cc files that use nlohmann/json.hpp.
 #pragma once
@@ -20,9 +20,6 @@ std::optional<double> NumberIn(const nlohmann::json& object, const std::string& 
 std::string TextIn(const nlohmann::json& object, const std::string& key);
 // Returns the finite numbers in the list; empty if the key is missing or its value is no list.
 std::vector<double> NumbersIn(const nlohmann::json& object, const std::string& key);
-
-// Returns the number of steps in each window of a line of ranks.jsonl; older programs call them `steps`.
-std::vector<double> OwnStepsIn(const nlohmann::json& line);
 
 // Rounds to five significant digits: enough for a chart, and short in JSON.
 double Shortened(double value);

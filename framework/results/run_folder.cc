@@ -70,12 +70,6 @@ bool LinesSaySchema(const fs::path& file) {
   return json.is_object() && json.contains("schema");
 }
 
-// Recognises an error record by its exit code: older programs wrote these files without a schema.
-bool IsError(const fs::path& file) {
-  const std::optional<nlohmann::json> json = ReadJsonObject(file);
-  return json && json->contains("exit_code");
-}
-
 // Returns errors/rank-N.json for every N.
 std::vector<fs::path> ErrorsIn(const RunFolder& folder) {
   constexpr std::string_view kBegin = "rank-";
@@ -99,7 +93,7 @@ bool NamesCheckpoint(const fs::path& latest) {
 // Returns the first file that this run would overwrite and that no run has written; "" if there is none.  A folder is
 // recognised as a run's by its checkpoints, its plan or its summary, all of which a run writes before its config.yaml.
 // In a run's folder the .jsonl files are not checked: they are not synced to the disk, so the run's own ones may be
-// damaged, and older programs wrote them without a schema.
+// damaged.
 fs::path FindFileOfOthers(const RunFolder& folder) {
   struct Kind {
     fs::path file;
@@ -110,7 +104,7 @@ fs::path FindFileOfOthers(const RunFolder& folder) {
   std::vector<Kind> kinds = {{folder.profile(), SaysSchema},
                              {folder.timeline(), IsTimelineFile},
                              {folder.record(), IsRecordFile}};
-  for (const fs::path& file : ErrorsIn(folder)) kinds.push_back({file, IsError});
+  for (const fs::path& file : ErrorsIn(folder)) kinds.push_back({file, SaysSchema});
   if (!has_checkpoints) {
     kinds.push_back({folder.plan(), SaysSchema});
     kinds.push_back({folder.summary(), SaysSchema});

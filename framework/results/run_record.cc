@@ -32,7 +32,7 @@ ExecutionPlan PlanOf(const std::string& json, const std::string& source) {
 std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record) {
   std::vector<std::vector<double>> seconds(static_cast<size_t>(record.plan.workers));
   for (const std::string& log : record.logs) {
-    for (const Event& event : EventLog::Read(log, record.version, "record")) {
+    for (const Event& event : EventLog::Read(log, "record")) {
       if (event.kind != EventKind::kEnd) continue;
       if (event.actor >= record.plan.workers) {
         throw RunFileError(fmt::format("the record tells of worker {}, the run had {}", event.actor,
@@ -60,12 +60,10 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
     throw RunFileError(path.string() + ": not a record of a run",
                        "give the record.bin of a run with strategy.record: true");
   }
-  const int version = bytes[kMagic.size()] - '0';
-  if (version < 1 || version > EventLog::kVersion) {
-    throw RunFileError(
-        fmt::format("{}: a record of version {}, this program reads versions 1 to {}",
-                    path.string(), bytes[kMagic.size()], EventLog::kVersion),
-        "replay it with the program that wrote it");
+  if (bytes[kMagic.size()] - '0' != EventLog::kVersion) {
+    throw RunFileError(fmt::format("{}: a record of version {}, this program reads version {}",
+                                   path.string(), bytes[kMagic.size()], EventLog::kVersion),
+                       "replay it with the program that wrote it");
   }
   const size_t end = bytes.size() - std::min(bytes.size(), kHashBytes);
   const std::string_view content = std::string_view(bytes).substr(0, end);
@@ -75,11 +73,9 @@ RunRecord ReadRecord(const std::filesystem::path& path) {
   }
   ByteReader reader(content.substr(begin), path.string());
   RunRecord record;
-  record.version = version;
   std::string plan;
   reader(record.config_yaml, record.model_yaml, plan, record.first_step, record.weights,
-         record.weights_sha256, record.logs);
-  if (version >= 3) reader(record.node_of);
+         record.weights_sha256, record.logs, record.node_of);
   record.plan = PlanOf(plan, path.string());
   return record;
 }

@@ -14,8 +14,7 @@
 namespace dtrain {
 
 struct RunRecord {
-  int version = EventLog::kVersion;  // format of the logs
-  std::string config_yaml;           // effective config
+  std::string config_yaml;  // effective config
   std::string model_yaml;
   ExecutionPlan plan;
   int64_t first_step = 0;  // first step of the run; > 0: it was resumed
@@ -23,7 +22,7 @@ struct RunRecord {
   std::string weights;
   std::string weights_sha256;     // of the final weights
   std::vector<std::string> logs;  // bytes of the EventLog of each rank
-  std::vector<int> node_of;       // node of each worker; since version 3
+  std::vector<int> node_of;       // node of each worker
 };
 
 // Returns the recorded compute time of each step by worker, in seconds.  Throws RunFileError if a log is corrupt or
@@ -33,7 +32,8 @@ std::vector<std::vector<double>> RecordedStepSeconds(const RunRecord& record);
 // Throws RunFileError with path and reason.
 void WriteRecord(const std::filesystem::path& path, const RunRecord& record);
 
-// Throws RunFileError, naming the file, if it cannot be read, is no record, or is truncated or damaged.
+// Throws RunFileError, naming the file, if it cannot be read, is no record or one of another version, or is truncated or
+// damaged.
 RunRecord ReadRecord(const std::filesystem::path& path);
 
 // True if the file begins like a record of any version.

@@ -30,12 +30,10 @@ int64_t NumberOf(const json& object, const char* key) {
 }
 
 // Keeps the order of the keys, so that a line is the same as in metrics.jsonl.
-std::optional<std::vector<std::string>> EvaluationsOf(const std::string& text) {
+std::vector<std::string> EvaluationsOf(const std::string& text) {
   const auto object = nlohmann::ordered_json::parse(text);
-  const auto list = object.find("evaluations");
-  if (list == object.end() || !list->is_array()) return std::nullopt;
   std::vector<std::string> lines;
-  for (const auto& line : *list) lines.push_back(JsonText(line));
+  for (const auto& line : object.at("evaluations")) lines.push_back(JsonText(line));
   return lines;
 }
 
@@ -59,11 +57,9 @@ std::string ToJson(const RunSoFar& so_far) {
     if (so_far.steps.at_epoch_end) json["steps"]["at_epoch_end"] = true;
   }
   if (so_far.over) json["over"] = true;
-  if (so_far.evaluations) {
-    json["evaluations"] = nlohmann::ordered_json::array();
-    for (const std::string& line : *so_far.evaluations) {
-      json["evaluations"].push_back(nlohmann::ordered_json::parse(line));
-    }
+  json["evaluations"] = nlohmann::ordered_json::array();
+  for (const std::string& line : so_far.evaluations) {
+    json["evaluations"].push_back(nlohmann::ordered_json::parse(line));
   }
   return JsonText(json) + "\n";
 }
@@ -76,13 +72,16 @@ RunSoFar RunSoFarFrom(const std::string& text) {
   so_far.training_seconds = AmountIn(object, "training_seconds");
   so_far.loss = NumberIn(object, "loss");
   so_far.over = object.contains("over") && object["over"] == true;
-  so_far.evaluations = EvaluationsOf(text);
+  const auto evaluations = object.find("evaluations");
+  const bool has_evaluations = evaluations != object.end() && evaluations->is_array();
+  if (has_evaluations) so_far.evaluations = EvaluationsOf(text);
   if (const auto steps = object.find("steps"); steps != object.end() && steps->is_object()) {
     so_far.steps = {.batch = CountIn(*steps, "batch"),
                     .epoch_samples = CountIn(*steps, "epoch_samples"),
                     .offset = NumberOf(*steps, "offset"),
                     .at_epoch_end = steps->value("at_epoch_end", json()) == true};
   }
+  so_far.whole = has_evaluations && so_far.steps.batch > 0 && so_far.steps.epoch_samples > 0;
   const auto epoch = object.find("epoch");
   if (epoch == object.end() || !epoch->is_object()) return so_far;
   so_far.epoch = {.epoch = CountIn(*epoch, "number"),

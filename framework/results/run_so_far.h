@@ -13,11 +13,10 @@ namespace dtrain {
 
 // Holds the values by which a run counts its steps (BoundarySchedule).
 struct StepCount {
-  int64_t batch = 0;          // global batch size; 0: written by an older program, unknown
+  int64_t batch = 0;          // global batch size
   int64_t epoch_samples = 0;  // size of the training set
   int64_t offset = 0;
-  // True if the run had paused for the end of an epoch (BoundarySchedule::PausedForEpoch); older programs did not write
-  // it.
+  // True if the run had paused for the end of an epoch (BoundarySchedule::PausedForEpoch).
   bool at_epoch_end = false;
 };
 
@@ -31,14 +30,15 @@ struct RunSoFar {
   // A simulated run was finished here, and its accumulators are flushed.
   bool over = false;
   // The lines of metrics.jsonl of all evaluations so far; the best result, the patience and the target follow from
-  // them.  nullopt if an older program wrote the checkpoint.
-  std::optional<std::vector<std::string>> evaluations = {};
+  // them.
+  std::vector<std::string> evaluations = {};
+  // True if a run can go on with it: the count of steps and the list of evaluations were there.
+  bool whole = false;
 };
 
 std::string ToJson(const RunSoFar& so_far);
 
-// Reads the text of ToJson.  Missing or damaged values are 0 or nullopt, as is everything for an older checkpoint (text
-// "").
+// Reads the text of ToJson.  Missing or damaged values are 0, nullopt or empty, as is everything for the text "".
 RunSoFar RunSoFarFrom(const std::string& json);
 
 }  // namespace dtrain

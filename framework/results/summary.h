@@ -1,7 +1,7 @@
 // summary.json: the result of a run.  Other programs rely on its keys.
 //
-// Schema 2: workers_detail[].steps is the worker's share of `steps`.  The number of steps that the worker counts itself
-// is `own_steps`; schema 1 called it `steps`.
+// workers_detail[].steps is the worker's share of `steps`; the number of steps that the worker counts itself is
+// `own_steps`.
 //
 // Keys that make no sense for a run are left out: an empty optional, string or vector becomes an absent key.  Times are
 // in seconds, sizes in bytes.

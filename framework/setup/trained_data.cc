@@ -18,10 +18,6 @@ using nlohmann::json;
 
 constexpr size_t kHashShown = 12;  // digits of a hash in messages
 constexpr char kOrientation[] = "orientation";
-// Versions that held samples out without looking at classes drew other ones.
-constexpr char kOtherSplit[] =
-    "a version that drew held-out samples (data.validation, data.test_share) from all classes at "
-    "once set others aside, and no key brings that split back; ";
 
 // Returns "number 2 is 'a' there and 'b' in data.train"; "" if the names are equal or either list is empty.
 std::string FirstDifference(const std::vector<std::string>& trained,
@@ -60,7 +56,7 @@ bool IsKnown(const json& value) { return !value.is_array() || !value.empty(); }
 std::string InfoDiff(const ImageSetSpec& trained, const ImageSetSpec& present) {
   json before = json::parse(ToText(trained));
   const json now = json::parse(ToText(present));
-  // Only image files have an orientation, and older programs did not write the key.
+  // Only image files have an orientation.
   if (!present.from_image_files) before.erase(kOrientation);
   std::string diff;
   for (const auto& [key, value] : before.items()) {
@@ -99,10 +95,6 @@ void TellOtherSplits(const std::string& checkpoint, const DataHashes& trained, c
   }
 }
 
-bool IsHeldOutByClass(const Dataset& data) {
-  return data.held_out() && !data.ClassOf(Split::kTrain).empty();
-}
-
 // Warns if the samples that are set aside today may be ones that the weights were trained on.
 void TellOtherHeldOut(const CheckpointInfo& info, const std::string& weights,
                       const Dataset& dataset) {
@@ -114,8 +106,7 @@ void TellOtherHeldOut(const CheckpointInfo& info, const std::string& weights,
       weights);
 }
 
-// Takes targets as they are if the weights do not say how theirs were scaled: another program, as PyTorch, wrote them,
-// or a version that scaled none.
+// Takes targets as they are if the weights do not say how theirs were scaled: another program, as PyTorch, wrote them.
 std::string KeepTargetsFor(const std::string& weights, Dataset& data) {
   if (!data.image_info()->scales_targets()) return "";
   data.KeepTargets();
@@ -219,10 +210,6 @@ void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, cons
       TellOtherSplits(file, info.data_hashes, data, hashes);
     }
   }
-  const bool by_class = IsHeldOutByClass(data);
-  // Only versions that drew from all classes at once did not hash the samples.
-  const bool older = by_class && info.data_hashes.all.empty();
-  if (older) diff += "  held-out samples: drawn from all classes at once -> by class\n";
   if (diff.empty()) return;
   const std::string what =
       fmt::format("{} was trained on other data (checkpoint -> now):\n{}", file, diff);
@@ -230,10 +217,8 @@ void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, cons
   throw CheckpointMismatch(
       what + "what it has learned would be taken for something else",
       way_back +
-          (older ? ""
-                 : "resume with the files and the keys of section data that the run had "
-                   "(config.yaml beside its checkpoints); ") +
-          (by_class ? kOtherSplit : "") +
+          "resume with the files and the keys of section data that the run had "
+          "(config.yaml beside its checkpoints); "
           "--set checkpoint.other_data=take goes on with the data as they are now, and --weights "
           "starts a new run with what the checkpoint has learned");
 }

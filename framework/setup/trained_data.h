@@ -2,8 +2,7 @@
 // that uses the weights: columns, classes, mean and deviation, all other properties that images share, and the samples
 // themselves.
 //
-// A property that either side lacks is not compared: files of older programs and weights from elsewhere lack some or
-// all of them.  Vocabularies are compared when a file is read (CheckVocabularies).
+// A property that either side lacks is not compared: weights from elsewhere lack some or all of them.  Vocabularies are compared when a file is read (CheckVocabularies).
 #pragma once
 
 #include <string>
@@ -29,8 +28,8 @@ void CheckTrainedOn(const CheckpointInfo& info, const std::string& weights, cons
 
 // A resumed run calls this after NormaliseAsTrained.  Throws CheckpointMismatch with all differences, the checkpoint's
 // value and the present one; with `checkpoint.other_data: take` it warns of them instead.  Samples are compared by the
-// hash of the training split, or of all splits if an older program wrote the checkpoint.  Samples that are held out by
-// class differ from those of a checkpoint without hashes.  If only other splits differ, it warns.  Hashes are computed
+// hash of the training split, or of all splits if the data set has no hash of each.  If only other splits differ, it
+// warns.  Hashes are computed
 // only if the checkpoint has its own: `hashes` is then Dataset::Hashes, else empty.
 void CheckGoesOnWith(const Checkpoint& checkpoint, const RunConfig& config, const Dataset& data,
                      DataHashes& hashes);

@@ -258,6 +258,9 @@ void SimRank::Visit(StateVisitor& visitor) {
   if (asked != kNotYet) asked_ = asked;
   parts_.quiescence.VisitProgress(visitor);
   VisitCounts(visitor);
+  visitor.Int("samples", worker_.samples);
+  visitor.Ints("step_times", step_times_);
+  VisitProtocol(visitor);
 }
 
 // Saves the totals of the whole run.  After loading, the *_before_ members are set to the loaded
@@ -290,9 +293,7 @@ void SimRank::SupposeSamples() {
 }
 
 // Does the same as VisitCounts for the counts of protocols.  Saved actors include their own counts.
-void SimRank::VisitHistory(StateVisitor& visitor) {
-  visitor.Int(kHistory, worker_.samples);
-  visitor.Ints("step_times", step_times_);
+void SimRank::VisitProtocol(StateVisitor& visitor) {
   ProtocolReport all = protocol(), own = worker_protocol();
   VisitReport(visitor, "protocol", all);
   VisitReport(visitor, "own protocol", own);

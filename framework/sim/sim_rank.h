@@ -47,12 +47,6 @@ class SimRank {
   // outside of its actors.
   StateRecord SaveActors() { return parts_.Save(); }
   void Visit(StateVisitor& visitor);
-  // Visits counts that are saved after that state.  kHistory is the name of the first field.
-  static constexpr char kHistory[] = "samples";
-  void VisitHistory(StateVisitor& visitor);
-  // Sets the worker's samples, if they were not saved, to those of its share of a batch in each of
-  // its steps.
-  void SupposeSamples();
 
   Driver& driver() { return parts_.driver; }
   const Quiescence& quiescence() const { return parts_.quiescence; }
@@ -67,7 +61,11 @@ class SimRank {
   std::function<void()> on_boundary;  // called when this rank reaches a boundary
 
  private:
+  // Sets the worker's samples, if they were not saved, to those of its share of a batch in each of
+  // its steps.
+  void SupposeSamples();
   void VisitCounts(StateVisitor& visitor);
+  void VisitProtocol(StateVisitor& visitor);
   void Look();
   void ReportBoundary();
   bool StepMoved();

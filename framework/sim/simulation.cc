@@ -207,12 +207,6 @@ void Simulation::World::AddRank(Rank rank, const VectorSlice& initial) {
   ranks.back()->on_boundary = [this] { RankAtBoundary(); };
   if (setup.hosts == nullptr) return;
   ranks.back()->Visit(saved);
-  // Checkpoints of older versions do not have the history.
-  if (setup.hosts->at(rank).Find("", SimRank::kHistory) != nullptr) {
-    ranks.back()->VisitHistory(saved);
-  } else {
-    ranks.back()->SupposeSamples();
-  }
   saved.Finish();
 }
 
@@ -317,7 +311,6 @@ Simulation::SavedRank Simulation::Save(Rank rank) {
   saved.host = RecordState([&](StateVisitor& visitor) {
     if (rank == 0) world_->Visit(visitor);
     of.Visit(visitor);
-    of.VisitHistory(visitor);
   });
   return saved;
 }

@@ -1,5 +1,5 @@
-// SparseCost: the time of a sparse collective, and the bytes that it moves, computed from the
-// rounds of its messages (comm/sparse_*.h).
+// SparseCost: the time of a sparse collective, and the bytes that it moves, computed from the phases
+// that its registry entry has (comm/sparse_schedule.h).
 //
 // As in schedule_cost.h, all ranks begin a round together, there is no other traffic, and a round
 // takes as long as its busiest NIC and rank.  With uniform links the costs are the following, where
@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "framework/cluster/network_model.h"
-#include "framework/comm/collective.h"
+#include "framework/comm/sparse_schedule.h"
 #include "framework/core/time.h"
 #include "framework/sim/round_cost.h"
 
@@ -38,10 +38,10 @@ struct SparseLoad {
 
 class SparseCost {
  public:
-  // `collective`: "gather", "gtopk" or "oktopk"; throws UsageError for others.  `add_ns_per_byte`:
-  // time of dense additions; a sparse entry counts as 8 bytes.  `node_of`: the node of each rank;
-  // empty: rank / network.per_node.  Takes O(ranks log ranks); the functions below take O(log
-  // ranks), for oktopk O(ranks).
+  // Throws UsageError for a collective that is not registered.  `add_ns_per_byte`: time of dense
+  // additions; a sparse entry counts as 8 bytes.  `node_of`: the node of each rank; empty: rank /
+  // network.per_node.  Takes O(ranks log ranks); the functions below take O(log ranks), for oktopk
+  // O(ranks).
   SparseCost(const std::string& collective, int ranks, const NetworkModel& network,
              double add_ns_per_byte, std::vector<int> node_of = {});
 
@@ -71,30 +71,21 @@ class SparseCost {
     bool between = false;   // some message passes a NIC
     double added = 0;       // arithmetic of a rank
   };
-  using Rounds = std::vector<Round>;
   class Survey;
-  // Rounds with the size of a block.  `times` is the mean number of times per call: 1/64 for every
-  // 64th call.
   struct Phase {
-    const Rounds* rounds = nullptr;
-    double block_bytes = 0;
-    int messages = 1;  // transport messages per message of a round
-    double times = 1;
-    bool periodic = false;  // for exact thresholds
+    SparsePhase sizes;  // without its moves
+    std::vector<Round> rounds;
   };
 
-  std::vector<Phase> PhasesOf(const SparseLoad& load) const;
-  double TimesIn(const SparseLoad& load, int64_t period) const;
-  double PhaseNs(const Phase& phase, TokenBucket& nic) const;
+  static double BlockBytes(const SparsePhase& phase, const SparseLoad& load);
+  static double TimesIn(const SparsePhase& phase, const SparseLoad& load);
+  double PhaseNs(const Phase& phase, const SparseLoad& load, TokenBucket& nic) const;
 
   std::string collective_;
   int ranks_;
   NetworkModel network_;
   double add_ns_per_byte_;
-  Rounds shifts_;     // all-gather (SparseRounds)
-  Rounds up_, down_;  // tree (SparseTree)
-  Rounds sums_;       // sums of counts (CountSum)
-  Rounds split_;      // all-to-all (SparseSplit)
+  std::vector<Phase> phases_;
 };
 
 }  // namespace dtrain

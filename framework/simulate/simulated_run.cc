@@ -420,8 +420,7 @@ std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
   setup.source = &engine;
   setup.exchange.start.weights = engine.initial_weights();
   std::vector<std::vector<Event>> logs;
-  for (const std::string& log : record.logs)
-    logs.push_back(EventLog::Read(log, record.version, "record"));
+  for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
   const std::vector<float> weights = Replay(setup, logs);
   return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
 }

@@ -28,11 +28,6 @@ std::string ValueAt(const std::vector<PathValue>& values, const std::string& pat
   return found->quoted ? config::QuoteYaml(found->text) : found->text;
 }
 
-// Older configs have 0 instead of auto.
-bool AreEqual(const std::string& was, const std::string& is) {
-  return was == is || (was == "0" && is == "auto");
-}
-
 int PlaceOf(const PathValue& value) {
   if (value.path == "seed") return 0;
   if (value.path == "strategy.name") return 1;
@@ -51,7 +46,7 @@ std::string ConfigDiff(const std::string& before, const std::string& now) {
   std::string diff;
   for (const PathValue& value : all) {
     const std::string was = ValueAt(old, value.path), is = ValueAt(current, value.path);
-    if (AreEqual(was, is) || value.path == "output") continue;
+    if (was == is || value.path == "output") continue;
     diff += fmt::format("  {}: {} -> {}\n", value.path, was, is);
   }
   return diff;

@@ -36,22 +36,16 @@ MetricsPoint RunSession::Here() const {
   return {position_.epoch(), now().step, now().samples_applied, seconds.run, seconds.training};
 }
 
-// What a checkpoint of an older program lacks is read from the run's own folder.
 void RunSession::Open(const StartPoint& start) {
   if (writes()) {
-    metrics_ = std::make_unique<MetricsWriter>(
-        folder_.metrics(), kept_step_, so_far_.evaluations.value_or(std::vector<std::string>{}));
+    metrics_ = std::make_unique<MetricsWriter>(folder_.metrics(), kept_step_, so_far_.evaluations);
     if (config_.tensorboard) {
       tensorboard_ = std::make_unique<TensorBoardWriter>(folder_.tensorboard(), kept_step_);
     }
   }
   if (!setup_.root || start.position.step == 0) return;
-  const MetricsEnd before =
-      writes() && kept_step_ ? ReadMetricsEnd(folder_.metrics()) : MetricsEnd{};
-  if (so_far_.seconds == 0) so_far_.seconds = before.seconds;
-  if (so_far_.training_seconds == 0) so_far_.training_seconds = before.training_seconds;
-  loss_ = so_far_.loss ? so_far_.loss : before.loss;
-  RecallEvaluations(start, folder_, results_);
+  loss_ = so_far_.loss;
+  RecallEvaluations(so_far_, start.position.step, results_);
   if (writes() && config_.checkpoint.keep_best && results_.best()) {
     BringBest(BestFile(), start.file, *results_.best());
   }

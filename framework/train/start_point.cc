@@ -7,7 +7,6 @@
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/weights_file.h"
 #include "framework/comm/gather.h"
-#include "framework/config/reader.h"
 #include "framework/core/bytes.h"
 #include "framework/core/log.h"
 #include "framework/core/text.h"
@@ -31,25 +30,11 @@ StartPoint Fresh(const Graph& graph, uint64_t seed) {
   return start;
 }
 
-// True if an evaluation was due by then; the end of a run counts, too (as in EvaluationDue).
-bool WasEvaluated(const CheckpointInfo& info) {
-  config::Document document =
-      config::Document::FromText(info.config_yaml, "the checkpoint's config");
-  config::Reader root = document.root();
-  config::Reader evaluate = root.Section("evaluate");
-  const auto reached = [](int64_t count, int64_t limit) { return limit > 0 && count >= limit; };
-  const TrainingPosition& at = info.position;
-  return reached(at.epoch, evaluate.Int("every_epochs", 1)) ||
-         reached(at.step, evaluate.Int("every_steps", 0)) ||
-         reached(at.step, root.Int("max_steps", 0)) || reached(at.epoch, root.Int("epochs", 10));
-}
-
-StartPoint FromCheckpoint(Checkpoint checkpoint) {
+StartPoint FromCheckpoint(Checkpoint checkpoint, RunSoFar so_far) {
   StartPoint start;
   start.file = checkpoint.path.string();
   start.position = checkpoint.info.position;
-  start.so_far = RunSoFarFrom(checkpoint.info.so_far);
-  start.lacks_evaluations = !start.so_far.evaluations && WasEvaluated(checkpoint.info);
+  start.so_far = std::move(so_far);
   start.plan = PlanFromJson(checkpoint.info.plan_json, "the checkpoint's plan");
   start.weights = std::move(checkpoint.weights);
   start.solver = std::move(checkpoint.solver);
@@ -71,6 +56,7 @@ void TellDifferences(const CheckpointInfo& info, const RunConfig& config) {
 
 StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
                    const RunConfig& config, RunTime time) {
+  RunSoFar so_far = SoFarOf(checkpoint.info, checkpoint.path.string());
   TellDifferences(checkpoint.info, config);
   const int64_t train_samples = data.size(Split::kTrain);
   const int64_t step_offset = StepOffsetOf(checkpoint, config, train_samples);
@@ -82,7 +68,7 @@ StartPoint Resumed(Checkpoint checkpoint, const Graph& graph, Dataset& data,
   const std::string images = normalised.empty() ? "" : ToText(*data.image_info());
   RankStart ranks = StartOfRanks(checkpoint, config, WorldOf(config, graph, data, time),
                                  time == RunTime::kVirtual || KeepsRankState(config));
-  StartPoint start = FromCheckpoint(std::move(checkpoint));
+  StartPoint start = FromCheckpoint(std::move(checkpoint), std::move(so_far));
   start.ranks = std::move(ranks);
   start.images = images;
   start.data_hashes = std::move(data_hashes);
@@ -175,16 +161,6 @@ void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
                  named->second, layer.name);
     plan.kernels.erase(named);
   }
-}
-
-void RecallEvaluations(const StartPoint& start, const RunFolder& folder, RunResults& results) {
-  const std::filesystem::path metrics = start.in_own_folder ? folder.metrics() : "";
-  RecallEvaluations(start.so_far, metrics, start.position.step, results);
-  if (!start.lacks_evaluations || !results.lines().empty()) return;
-  log::Warning(
-      "{} is of a program that did not keep evaluations in it: the best of them, patience and "
-      "target begin anew",
-      start.file);
 }
 
 StartPoint BroadcastStart(Transport& transport, StartPoint start) {

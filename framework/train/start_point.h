@@ -46,8 +46,6 @@ struct StartPoint {
   int64_t step_offset = 0;  // BoundarySchedule::step_offset
   // True if the checkpoint is one of the run's own folder (GoesOnIn).
   bool in_own_folder = false;
-  // True if an older program wrote the checkpoint, without the run's evaluations.  Only rank 0 knows.
-  bool lacks_evaluations = false;
   DTRAIN_FIELDS(position, weights, solver, state, ranks, images, step_offset, in_own_folder)
 
   // Returns the step up to which the files of the run's folder keep their lines.  Returns none if the files begin anew,
@@ -73,13 +71,8 @@ StartPoint FindStart(const Graph& graph, Dataset& data, const RunConfig& config,
 // lists the differences.
 void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPlan& plan);
 
-// Drops kernels that this program does not have from an older program's plan, with a warning; they are chosen anew.
+// Drops kernels that this program does not have from the resumed run's plan, with a warning; they are chosen anew.
 void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan);
-
-// On rank 0 of a resumed run: fills `results` with the evaluations from before, from the checkpoint or, if an older
-// program wrote that, from metrics.jsonl in the run's own folder.  Warns if there were evaluations and neither file has
-// them.
-void RecallEvaluations(const StartPoint& start, const RunFolder& folder, RunResults& results);
 
 // Collective: returns rank 0's start on every rank.
 StartPoint BroadcastStart(Transport& transport, StartPoint start);

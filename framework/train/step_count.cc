@@ -1,6 +1,5 @@
 #include "framework/train/step_count.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -8,45 +7,31 @@
 
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/weights_file.h"
-#include "framework/config/reader.h"
 #include "framework/core/error.h"
 #include "framework/exchange/boundary_schedule.h"
-#include "framework/results/run_so_far.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-int64_t BatchIn(const std::string& yaml) {
-  config::Document document = config::Document::FromText(yaml, "the checkpoint's config");
-  return document.root().Int("batch", 0);
+BoundarySchedule RuleOf(const StepCount& count) {
+  return {.epoch_samples = count.epoch_samples, .batch = count.batch, .step_offset = count.offset};
 }
 
-// Returns the step count of a checkpoint.  Older programs wrote the batch only into the config, and had no offset.
-BoundarySchedule RuleOf(const CheckpointInfo& info, int64_t train_samples) {
-  const StepCount count = RunSoFarFrom(info.so_far).steps;
-  if (count.batch > 0 && count.epoch_samples > 0) {
-    return {
-        .epoch_samples = count.epoch_samples, .batch = count.batch, .step_offset = count.offset};
-  }
-  return {.epoch_samples = train_samples, .batch = std::max<int64_t>(BatchIn(info.config_yaml), 1)};
-}
-
-// True if the checkpoint is at the end of an epoch.  Older programs did not note the pause: then an asynchronous run
-// may have applied less than a batch of the next epoch.
-bool EndsEpoch(const CheckpointInfo& info, const BoundarySchedule& rule) {
-  return RunSoFarFrom(info.so_far).steps.at_epoch_end ||
-         info.position.samples_applied % rule.epoch_samples < rule.batch;
+// True if the checkpoint is at the end of an epoch.  An asynchronous run that did not pause for it may have applied less
+// than a batch of the next one.
+bool EndsEpoch(const TrainingPosition& position, const StepCount& count) {
+  return count.at_epoch_end || position.samples_applied % count.epoch_samples < count.batch;
 }
 
 // Returns the newest checkpoint beside this one that is at the end of an epoch; "" if there is none.
-std::string EpochEndBeside(const fs::path& checkpoint, const BoundarySchedule& rule) {
+std::string EpochEndBeside(const fs::path& checkpoint) {
   for (const fs::path& file : CheckpointFolder(checkpoint.parent_path(), 1).List()) {
     try {
       const CheckpointInfo info = ReadStoredInfo(file);
-      if (EndsEpoch(info, RuleOf(info, rule.epoch_samples))) return file.string();
-    } catch (const CheckpointError&) {  // unreadable ones are skipped
+      if (EndsEpoch(info.position, SoFarOf(info, file.string()).steps)) return file.string();
+    } catch (const CheckpointError&) {  // others are skipped
     }
   }
   return "";
@@ -55,7 +40,7 @@ std::string EpochEndBeside(const fs::path& checkpoint, const BoundarySchedule& r
 [[noreturn]] void RefuseBatch(const Checkpoint& checkpoint, const BoundarySchedule& before,
                               int64_t batch) {
   const TrainingPosition& position = checkpoint.info.position;
-  const std::string other = EpochEndBeside(checkpoint.path, before);
+  const std::string other = EpochEndBeside(checkpoint.path);
   throw CheckpointError(
       fmt::format(
           "{} lies in the middle of epoch {}, which was begun with batch {}: only at the end "
@@ -72,9 +57,20 @@ std::string EpochEndBeside(const fs::path& checkpoint, const BoundarySchedule& r
 
 }  // namespace
 
+RunSoFar SoFarOf(const CheckpointInfo& info, const std::string& file) {
+  RunSoFar so_far = RunSoFarFrom(info.so_far);
+  if (so_far.whole) return so_far;
+  throw CheckpointError(
+      fmt::format("{} cannot be resumed: revision {} of dtrain wrote it, before the first release, "
+                  "without the run's count of steps or its evaluations",
+                  file, info.source_revision),
+      "resume it with that program, or start a new run from its weights with --weights");
+}
+
 int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int64_t train_samples) {
   const TrainingPosition& position = checkpoint.info.position;
-  const BoundarySchedule before = RuleOf(checkpoint.info, train_samples);
+  const StepCount count = SoFarOf(checkpoint.info, checkpoint.path.string()).steps;
+  const BoundarySchedule before = RuleOf(count);
   if (before.epoch_samples != train_samples) {
     throw CheckpointError(
         fmt::format("{} was trained on {} samples, now there are {}", checkpoint.path.string(),
@@ -93,7 +89,7 @@ int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int6
         "resume with the batch and the data set of the run that wrote it");
   }
   if (before.batch == config.batch) return before.step_offset;
-  if (!EndsEpoch(checkpoint.info, before)) RefuseBatch(checkpoint, before, config.batch);
+  if (!EndsEpoch(position, count)) RefuseBatch(checkpoint, before, config.batch);
   const BoundarySchedule now{.epoch_samples = train_samples, .batch = config.batch};
   return position.step - position.samples_applied / train_samples * now.steps_per_epoch();
 }

@@ -7,11 +7,17 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "framework/checkpoint/checkpoint.h"
+#include "framework/results/run_so_far.h"
 #include "framework/setup/run_config.h"
 
 namespace dtrain {
+
+// Returns what the checkpoint's run goes on with.  Throws CheckpointError, naming `file` and the revision of dtrain that
+// wrote it, if it lacks a part of that: revisions before the first release did not write all of it.
+RunSoFar SoFarOf(const CheckpointInfo& info, const std::string& file);
 
 // Returns BoundarySchedule::step_offset for a run of this config, with `train_samples` training samples, that goes on
 // from the checkpoint.  Throws CheckpointError if the checkpoint was written with another training set, or with another

@@ -16,7 +16,6 @@ constexpr int64_t kResumedStep = 20;
 bool Metrics(std::string_view input) {
   const fs::path path = WriteScratch("metrics.jsonl", input);
   const std::vector<EvaluationMetrics> evaluations = ReadEvaluations(path, {"top5"});
-  ReadMetricsEnd(path);
   { const JsonLines kept(path, kResumedStep); }
   const std::string rest = ReadFile(path);
   Require(rest.size() <= input.size() + 1, "a resumed run keeps more than there was");

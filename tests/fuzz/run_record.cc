@@ -14,7 +14,7 @@ constexpr int kMostWorkers = 64;  // commands check this number before they read
 
 void Check(const RunRecord& record) {
   for (const std::string& log : record.logs) {
-    for (const Event& event : EventLog::Read(log, record.version, "record")) {
+    for (const Event& event : EventLog::Read(log, "record")) {
       Require(event.actor >= 0, "an actor is negative");
       Require(event.kind != EventKind::kMessage || event.value >= 0, "a sender is negative");
     }
@@ -22,7 +22,7 @@ void Check(const RunRecord& record) {
   if (record.plan.workers <= kMostWorkers) RecordedStepSeconds(record);
 }
 
-// A record of this version is written and read again.
+// A record is written and read again.
 void CheckAgain(const RunRecord& record) {
   const fs::path path = ScratchFolder() / "again.bin";
   WriteRecord(path, record);
@@ -59,7 +59,7 @@ bool Record(std::string_view input) {
   const fs::path path = WriteScratch("record.bin", file + Sha256::Of(file));
   return Accepts(ExitCode::kCheckpoint, [&] {
     const RunRecord record = ReadRecord(path);
-    if (record.version == EventLog::kVersion) CheckAgain(record);
+    CheckAgain(record);
     Check(record);
   });
 }

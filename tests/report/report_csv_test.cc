@@ -28,7 +28,7 @@ TEST_F(ReportCsvTest, OneValueALine) {
       "null}\n"
       "{\"kind\":\"evaluation\",\"epoch\":1,\"step\":40,\"split\":\"test\",\"accuracy\":0.75}\n");
   Put("a", "ranks.jsonl",
-      "{\"step\":40,\"rank\":1,\"seconds\":[0.5,1],\"steps\":[2,4],\"compute_seconds\":[0.5,2],"
+      "{\"step\":40,\"rank\":1,\"seconds\":[0.5,1],\"own_steps\":[2,4],\"compute_seconds\":[0.5,2],"
       "\"wait_seconds\":[0.25,1],\"bytes_sent\":8}\n");
   Put("a", "summary.json", "{\"status\":\"completed\",\"steps\":40,\"test\":{\"loss\":0.5}}");
   EXPECT_EQ(Csv("a"),

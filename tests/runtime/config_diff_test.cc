@@ -37,11 +37,6 @@ TEST(ConfigDiff, NamesSectionsAndBeginsWithTheSeedAndTheStrategy) {
             "  solver.schedule.name: cosine -> step\n");
 }
 
-TEST(ConfigDiff, TheZeroOfAnEarlierConfigIsAuto) {
-  EXPECT_EQ(ConfigDiff("per_node: 0\n", "per_node: auto\n"), "");
-  EXPECT_EQ(ConfigDiff("per_node: 2\n", "per_node: auto\n"), "  per_node: 2 -> auto\n");
-}
-
 TEST(ConfigDiff, AKeyThatIsInsertedShiftsNothing) {
   EXPECT_EQ(ConfigDiff("a: 1\nb: 2\nc: 3\n", "a: 1\nnew: 0\nb: 2\nc: 3\n"), "  new: (none) -> 0\n");
   EXPECT_EQ(ConfigDiff("a: 1\n", "a: 1\n"), "");

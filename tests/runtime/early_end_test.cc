@@ -291,7 +291,12 @@ TEST_F(EarlyEndTest, TheTimeToATargetCountsWhatCameBeforeAResume) {
   first.push_back("max_steps=3");
   EXPECT_FALSE(Run(Config("run", 1, first)).summary.target->reached);
   EXPECT_GT(Lines("run", "checkpoint").back()["training_seconds"], 0);
-  RewriteSoFar(folder_ / "run", ToJson(RunSoFar{.seconds = 3000, .training_seconds = 1000}));
+  RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
+    RunSoFar so_far = RunSoFarFrom(info.so_far);
+    so_far.seconds = 3000;
+    so_far.training_seconds = 1000;
+    info.so_far = ToJson(so_far);
+  });
   const Summary summary = Run(Config("run", 1, keys), {.resume = "auto"}).summary;
   ASSERT_TRUE(summary.target && summary.target->reached);
   EXPECT_GT(*summary.target->seconds, 1000);

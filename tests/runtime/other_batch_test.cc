@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <mutex>
 
+#include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/weights_file.h"
 #include "framework/data/sampler.h"
 #include "framework/exchange/boundary_schedule.h"
 #include "framework/solver/solver.h"
 #include "tests/runtime/own_data_set.h"
 #include "tests/runtime/resume_fixture.h"
-#include "tests/runtime/rewrite_checkpoint.h"
 
 namespace dtrain {
 namespace {
@@ -167,14 +167,6 @@ TEST_F(OtherBatch, AnotherTrainingSetIsRefusedAlsoThere) {
                                           .label = [](int64_t sample) { return sample % 2; }});
   EXPECT_THAT(MessageOf([&] { Run(config, {.resume = "auto"}); }),
               HasSubstr("was trained on 50 samples, now there are 40"));
-}
-
-// Such a checkpoint has the batch and the training set only in its config.
-TEST_F(OtherBatch, ACheckpointOfAnOlderProgramIsTakenAsWell) {
-  Run(OnLine({"batch=16", "max_steps=4"}));
-  RewriteSoFar(folder_ / "run", "");
-  Run(OnLine({"batch=10", "max_steps=9"}), {.resume = "auto"});
-  EXPECT_EQ(asked_, BatchesOf(1, 10));
 }
 
 // ------------------------------------------------------------------ strategies

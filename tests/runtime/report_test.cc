@@ -430,7 +430,7 @@ TEST_F(ReportTest, TheBestOfAResumedRunMayLieBeforeIt) {
   // Makes the first epoch's evaluation a perfect one.
   RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
     RunSoFar so_far = RunSoFarFrom(info.so_far);
-    for (std::string& text : *so_far.evaluations) {
+    for (std::string& text : so_far.evaluations) {
       json line = json::parse(text);
       if (line["step"] == 7) line["accuracy"] = 1.0;
       text = line.dump();

@@ -111,40 +111,33 @@ TEST_F(ResumeOnce, ASimulationThatEndedEarlyCountsAllOnce) {
   }
 }
 
-// Counts that older programs did not save begin at the resume; everything else is that of the whole run.
-TEST_F(ResumeOnce, ASimulationGoesOnFromAnOlderProgramsFiles) {
-  for (const char* strategy : {"ps_asp", "ps_bsp"}) {
-    SCOPED_TRACE(strategy);
-    fs::remove_all(folder_ / "whole");
-    const Keys keys = Joined(Dense(), {fmt::format("strategy={{name: {}}}", strategy)});
-    const Summary whole = Simulate(Config("whole", keys), "none");
-    const fs::path main = Checkpoints("whole")[1];
-    CopyUpTo("whole", main, "again");
-    RewriteCheckpoint(folder_ / "again", [&](CheckpointInfo& info) {
-      const fs::path copy = folder_ / "again/checkpoints" / main.filename();
-      info.so_far = "";
-      info.data_hashes = {};
-      for (size_t rank = 0; rank < info.rank_files.size(); ++rank) {
-        RankCheckpoint file =
-            ReadRankCheckpoint(copy, static_cast<int64_t>(rank), info.rank_files[rank]);
-        std::erase_if(file.host.fields, [](const StateField& field) {
-          return field.name == "samples" || field.name == "step_times" ||
-                 field.name.find("protocol") != std::string::npos;
-        });
-        info.rank_files[rank] = WriteRankCheckpoint(copy, file);
-      }
+// Without a part of what a run goes on with, a checkpoint is of a program from before the first release.
+TEST_F(ResumeOnce, ACheckpointOfAnEarlyProgramIsRefusedByItsRevision) {
+  const Keys keys = Joined(Dense(), {"strategy={name: ps_bsp}"});
+  Simulate(Config("whole", keys), "none");
+  const fs::path newest = Checkpoints("whole")[0];
+  const std::string whole = ReadStoredInfo(newest).so_far;
+  const auto without = [&](const char* key) {
+    json so_far = json::parse(whole);
+    EXPECT_EQ(so_far.erase(key), 1u);
+    return so_far.dump();
+  };
+  const Keys real = Joined(Dense(), {"cluster={}", "cluster.workers=1"});
+  for (const std::string& so_far : {std::string(), without("steps"), without("evaluations")}) {
+    SCOPED_TRACE(so_far);
+    RewriteCheckpoint(newest, [&](CheckpointInfo& info) {
+      info.so_far = so_far;
+      info.source_revision = "51c9698";
     });
-    const Summary again = Simulate(Config("again", keys), "auto");
-    EXPECT_EQ(again.weights_sha256, whole.weights_sha256);
-    EXPECT_EQ(again.seconds, whole.seconds);
-    EXPECT_EQ(again.communication->bytes_sent, whole.communication->bytes_sent);
-    EXPECT_EQ(again.best->step, whole.best->step) << "by metrics.jsonl";
-    for (size_t w = 0; w < whole.workers_detail.size(); ++w) {
-      EXPECT_EQ(again.workers_detail[w].own_steps, whole.workers_detail[w].own_steps);
-      EXPECT_NEAR(again.workers_detail[w].steps, whole.workers_detail[w].steps, 1);
-    }
-    ExpectSameMetrics("again", "whole");
+    const auto refusal = AllOf(HasSubstr(newest.filename().string() +
+                                         " cannot be resumed: revision 51c9698 of dtrain wrote it"),
+                               HasSubstr("start a new run from its weights with --weights"));
+    EXPECT_THAT(MessageOf([&] { Simulate(Config("whole", keys), "auto"); }), refusal);
+    EXPECT_THAT(MessageOf([&] { Run(Config("real", real), {.resume = newest.string()}); }),
+                refusal);
   }
+  const Keys short_run = Joined(real, {"max_steps=1"});
+  EXPECT_EQ(Run(Config("new", short_run), {.weights = newest.string()}).code, ExitCode::kDone);
 }
 
 // Each worker restarts at the average, and virtual time continues.
@@ -237,14 +230,6 @@ class ResumeElsewhere : public ResumeOnce {
   int64_t BestStep(const std::string& output) const {
     return ReadStoredInfo(folder_ / output / "checkpoints/best.h5").position.step;
   }
-  // Removes the evaluations from a checkpoint, as in those of older programs.
-  void ForgetEvaluations(int64_t step) const {
-    RewriteCheckpoint(At(step), [](CheckpointInfo& info) {
-      RunSoFar so_far = RunSoFarFrom(info.so_far);
-      so_far.evaluations.reset();
-      info.so_far = ToJson(so_far);
-    });
-  }
   // Resumes in another folder, and returns the output.
   std::string Elsewhere(const Keys& keys, int64_t step, Summary& summary) {
     fs::remove_all(folder_ / "elsewhere");
@@ -316,43 +301,6 @@ TEST_F(ResumeElsewhere, WhereTheBestWeightsAreGoneNoWorseOnesAreTakenForThem) {
   EXPECT_EQ(BestStep("again"), 6) << "nothing is lost";
 }
 
-// Checkpoints of older programs do not store their evaluations.
-TEST_F(ResumeElsewhere, ACheckpointWithoutEvaluationsGoesOnByItsFolder) {
-  const Summary whole = Run(Plain("whole", Idle())).summary;
-  ForgetEvaluations(8);
-  CopyUpTo("whole", At(8), "again");
-  const Summary again = Run(Plain("again", Idle()), {.resume = "auto"}).summary;
-  EXPECT_EQ(again.best->step, whole.best->step);
-  EXPECT_EQ(again.step, whole.step);
-  Summary elsewhere;
-  EXPECT_THAT(Elsewhere(Idle(), 8, elsewhere),
-              AllOf(HasSubstr("step-00000008.h5 is of a program that did not keep evaluations"),
-                    HasSubstr("patience and target begin anew")));
-  EXPECT_GT(*elsewhere.step, *whole.step) << "its patience began anew";
-}
-
-TEST_F(ResumeElsewhere, ACheckpointBeforeTheFirstEvaluationHasNoneToForget) {
-  const Keys keys = Idle({"evaluate.every_steps=10", "max_steps=14"});
-  Run(Plain("whole", keys));
-  for (const int64_t step : {8, 12, 14}) ForgetEvaluations(step);
-  Summary again;
-  EXPECT_THAT(Elsewhere(keys, 8, again), Not(HasSubstr("begin anew")));
-  CopyUpTo("whole", At(8), "again");
-  testing::internal::CaptureStderr();
-  Run(Plain("again", keys), {.resume = "auto"});
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("begin anew")));
-  EXPECT_THAT(Elsewhere(keys, 12, again), HasSubstr("begin anew"));
-  // The new config evaluates by steps; the run had an evaluation only at its end.
-  fs::remove_all(folder_ / "whole");
-  const Keys seldom = Idle(
-      {"evaluate.every_steps=0", "evaluate.every_epochs=5", "max_steps=14", "stop.patience=2"});
-  Run(Plain("whole", seldom));
-  for (const int64_t step : {12, 14}) ForgetEvaluations(step);
-  const Keys often = Joined(seldom, {"evaluate.every_steps=2", "max_steps=16"});
-  EXPECT_THAT(Elsewhere(often, 12, again), Not(HasSubstr("begin anew")));
-  EXPECT_THAT(Elsewhere(often, 14, again), HasSubstr("begin anew"));
-}
-
 // Another run has left its line files in the folder, but no checkpoints.
 class ResumeOverAStranger : public ResumeElsewhere {
  protected:
@@ -393,20 +341,6 @@ TEST_F(ResumeOverAStranger, ItsLinesAreNotThisRuns) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "elsewhere/tensorboard"), {}), 1);
 }
 
-TEST_F(ResumeOverAStranger, AnOlderCheckpointIsNotCheckedAgainstThem) {
-  const Keys keys = Idle();
-  Run(Plain("whole", keys));
-  ForgetEvaluations(8);
-  Leave(keys);
-  testing::internal::CaptureStderr();
-  const Summary again = Run(Plain("elsewhere", keys), {.resume = At(8).string()}).summary;
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("did not keep evaluations in it: the best of them, patience and target "
-                        "begin anew"));
-  EXPECT_GT(*again.best->step, 8);
-  EXPECT_GT(FirstStep("metrics.jsonl", true), 8);
-}
-
 TEST_F(ResumeOverAStranger, ItsSummaryDoesNotSayThatThisRunIsComplete) {
   const Keys keys = Idle({"max_steps=8"});
   const Summary whole = Run(Plain("whole", keys)).summary;
@@ -430,10 +364,6 @@ TEST_F(ResumeOverAStranger, ASimulationBeginsItsFilesAnew) {
   leave();
   ExpectSame(Simulate(Config("elsewhere", keys), main.string()), whole);
   ExpectSameMetrics("elsewhere", "whole");
-  RewriteCheckpoint(main, [](CheckpointInfo& info) { info.so_far = ""; });
-  leave();
-  const Summary older = Simulate(Config("elsewhere", keys), main.string());
-  EXPECT_GT(*older.best->step, ReadStoredInfo(main).position.step);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ class ResumedData : public RunFixture {
     run.Run();
   }
 
-  // Rewrites the newest checkpoint as an older program's, which rotated no image and hashed no sample.
+  // Rewrites the newest checkpoint as one that does not tell how images were turned, and has no hashes.
   void ForgetOrientation() const {
     RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
       nlohmann::json images = nlohmann::json::parse(info.images);
@@ -255,7 +255,7 @@ TEST_F(ResumedData, MeanAndDeviationThatWereMeasuredAreTheCheckpoints) {
 }
 
 // Such a checkpoint has no hash of its samples.
-TEST_F(ResumedData, ACheckpointOfAnOlderProgramGoesOnWithItsMean) {
+TEST_F(ResumedData, ACheckpointWithoutHashesGoesOnWithItsMean) {
   WriteTable(Rows());
   WriteTable(Rows(), "a,b,y", "u.csv");
   const auto table = [this](const Keys& keys) { return OfTables(keys); };
@@ -302,31 +302,20 @@ TEST_F(ResumedData, ACheckpointFromBeforeOrientationIsOfImagesAsStored) {
   }
 }
 
-TEST_F(ResumedData, AnOlderSplitIsRefusedByName) {
+TEST_F(ResumedData, AnotherSplitIsRefusedByName) {
   WriteTable(Rows());
   const auto table = [this](const Keys& keys) { return OfTable(keys); };
-  const auto forget = [this] {
-    RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) { info.data_hashes = {}; });
-  };
-  const auto age = [this] {
+  const auto change = [this] {
     RewriteCheckpoint(folder_ / "run", [](CheckpointInfo& info) {
-      info.data_hashes.all = DerivedHash(info.data_hashes.all, "older");
+      info.data_hashes.all = DerivedHash(info.data_hashes.all, "another");
       info.data_hashes.splits.fill(info.data_hashes.all);
     });
   };
   for (const bool simulated : {false, true}) {
-    EXPECT_THAT(Resume(simulated, table, forget, {}).error,
-                AllOf(HasSubstr("6: "), HasSubstr("  held-out samples: drawn from all classes"),
-                      HasSubstr("no key brings that split back"),
-                      Not(HasSubstr("resume with the files and the keys"))));
-    EXPECT_THAT(Resume(simulated, table, age, {}).error,
+    EXPECT_THAT(Resume(simulated, table, change, {}).error,
                 AllOf(HasSubstr("6: "), HasSubstr("  samples ("),
-                      HasSubstr("resume with the files and the keys"),
-                      HasSubstr("no key brings that split back")));
-    const std::function<void()> changes[] = {forget, age};
-    for (const auto& change : changes) {
-      EXPECT_EQ(Resume(simulated, table, change, {"checkpoint.other_data=take"}).error, "no error");
-    }
+                      HasSubstr("resume with the files and the keys")));
+    EXPECT_EQ(Resume(simulated, table, change, {"checkpoint.other_data=take"}).error, "no error");
   }
 }
 

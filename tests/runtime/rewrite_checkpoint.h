@@ -1,13 +1,11 @@
-// Rewrites the attributes of a run's newest checkpoint, as an older program or another run would have written them.
+// Rewrites the attributes of a run's newest checkpoint, as another program or another run would have written them.
 #pragma once
 
 #include <filesystem>
 #include <functional>
-#include <string>
 
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/checkpoint/stored_checkpoint.h"
-#include "framework/results/run_so_far.h"
 
 namespace dtrain {
 
@@ -19,11 +17,6 @@ inline void RewriteCheckpoint(const std::filesystem::path& run,
   CheckpointView view{stored.info, stored.layout, stored.weights.data(), {}, stored.state.data()};
   for (const auto& [name, values] : stored.solver) view.solver[name] = values.data();
   WriteCheckpoint(path, view);
-}
-
-// The counts from which the run's files continue (results/run_so_far.h).
-inline void RewriteSoFar(const std::filesystem::path& run, const std::string& so_far) {
-  RewriteCheckpoint(run, [&](CheckpointInfo& info) { info.so_far = so_far; });
 }
 
 }  // namespace dtrain

@@ -67,7 +67,7 @@ TEST(RunResults, OfEqualAccuraciesTheOneWithTheLowerLossIsBest) {
   EXPECT_EQ(results.best()->epoch, 2);
   EXPECT_FALSE(results.best()->loss.has_value()) << "the accuracy is the criterion";
   RunResults again = OfClasses();
-  RecallEvaluations({.evaluations = results.lines()}, "no file", 50, again);
+  RecallEvaluations({.evaluations = results.lines()}, 50, again);
   EXPECT_EQ(again.best()->epoch, 2);
   again.Note(AtEpoch(6), Split::kValidation, Scored(0.5, 0.59));
   EXPECT_EQ(again.best()->epoch, 6);
@@ -101,7 +101,7 @@ TEST(RunResults, PatienceLastsWhileTheLossFalls) {
   ends.insert(ends.end(), {Scored(0.6, 0.9), Scored(0.5, 0.8), Scored(0.6, std::nan(""))});
   EXPECT_TRUE(evaluated(ends).OutOfPatience());
   RunResults resumed({"accuracy", "top5"}, {.patience = 2});
-  RecallEvaluations({.evaluations = evaluated(ends).lines()}, "no file", 60, resumed);
+  RecallEvaluations({.evaluations = evaluated(ends).lines()}, 60, resumed);
   EXPECT_FALSE(resumed.over());
   resumed.Note(AtEpoch(7), Split::kValidation, Scored(0.55, 0.68));
   EXPECT_TRUE(resumed.OutOfPatience()) << "0.67 was before the resume";
@@ -184,7 +184,7 @@ TEST(RunResults, ATestOfKeptWeightsNamesTheirEpoch) {
       TestText(*summary.test),
       "test accuracy 65.00 %, top5 100.00 %, loss 0.3500, of the weights of epoch 2, the last");
   RunResults again = OfClasses();
-  RecallEvaluations({.evaluations = results.lines()}, "no file", 30, again);
+  RecallEvaluations({.evaluations = results.lines()}, 30, again);
   EXPECT_EQ(again.test()->epoch, 2);
   // The file of the best weights has others.
   kept.step = 10;
@@ -257,24 +257,16 @@ TEST(RunResults, TheSameStepCountsOnceForPatience) {
   EXPECT_FALSE(results.over());
 }
 
-// exp(loss) overflows, and metrics.jsonl then has null.
+// exp(loss) overflows, and the line of the evaluation then has null.
 TEST(RunResults, AnInfinitePerplexityIsNotEvaluatedByItsLoss) {
-  const TempFolder folder;
-  const auto file = folder / "metrics.jsonl";
-  const auto recalled = [&](const std::vector<double>& perplexities) {
-    {
-      RunResults run;
-      MetricsWriter writer(file);
-      int64_t epoch = 0;
-      for (const double perplexity : perplexities) {
-        const MetricsPoint at = AtEpoch(++epoch);
-        const Evaluation evaluation = Sentences(perplexity);
-        run.Note(at, Split::kValidation, evaluation);
-        writer.Write(run.MetricsOf(at, Split::kValidation, evaluation));
-      }
+  const auto recalled = [](const std::vector<double>& perplexities) {
+    RunResults run;
+    int64_t epoch = 0;
+    for (const double perplexity : perplexities) {
+      run.Note(AtEpoch(++epoch), Split::kValidation, Sentences(perplexity));
     }
     RunResults results({}, {.target = 5, .patience = 2});
-    RecallEvaluations({}, file, 1000, results);
+    RecallEvaluations(RunSoFarFrom(ToJson({.evaluations = run.lines()})), 1000, results);
     return results;
   };
   for (const std::vector<double>& perplexities :
@@ -303,7 +295,7 @@ TEST(RunResults, AreTheSameFromTheLinesThatACheckpointKeeps) {
   results.Note(AtEpoch(3), Split::kTest, of_best);
   const std::string text = ToJson(RunSoFar{.seconds = 1, .evaluations = results.lines()});
   RunResults again({"accuracy", "top5"}, {.target = 0.7, .patience = 2});
-  RecallEvaluations(RunSoFarFrom(text), "no file", 30, again);
+  RecallEvaluations(RunSoFarFrom(text), 30, again);
   EXPECT_EQ(again.best()->step, results.best()->step);
   EXPECT_EQ(again.best()->accuracy, 0.7);
   EXPECT_TRUE(again.over());
@@ -315,7 +307,7 @@ TEST(RunResults, AreTheSameFromTheLinesThatACheckpointKeeps) {
   EXPECT_EQ(summary.test->step, 20);
   // Evaluations after the checkpoint are left out.
   RunResults first({"accuracy", "top5"});
-  RecallEvaluations(RunSoFarFrom(text), "no file", 10, first);
+  RecallEvaluations(RunSoFarFrom(text), 10, first);
   EXPECT_EQ(first.lines().size(), 1u);
   EXPECT_EQ(first.lines()[0], results.lines()[0]);
 }

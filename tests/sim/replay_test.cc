@@ -36,9 +36,7 @@ class Gradients : public SourceAtOnce {
   }
 };
 
-std::vector<Event> ReadLog(const std::string& bytes, int version = EventLog::kVersion) {
-  return EventLog::Read(bytes, version, "log");
-}
+std::vector<Event> ReadLog(const std::string& bytes) { return EventLog::Read(bytes, "log"); }
 
 // The settings of a run besides its strategy's keys.
 struct Shape {
@@ -227,16 +225,6 @@ TEST(EventLog, ReadsWhatItWrote) {
     log.Add(event);
   }
   EXPECT_EQ(ReadLog(log.bytes()), events);
-}
-
-// Version 1 wrote 2 * samples, and 2 * samples + 1 at the end of the run.
-TEST(EventLog, ReadsVersionOne) {
-  const std::string begin("\x01\x03", 2), quiescent("\x05\x02\x28", 3), last("\x05\x02\x2a", 3);
-  const std::vector<Event> events = {{EventKind::kBegin, 3},
-                                     {EventKind::kQuiet, 2, 10, false},
-                                     {EventKind::kQuiet, 2, 10, true},
-                                     {EventKind::kBegin, 3}};
-  EXPECT_EQ(ReadLog(begin + quiescent + last + begin, 1), events);
 }
 
 TEST(EventLog, ACutOrForeignLogIsRefused) {

@@ -70,9 +70,8 @@ void ReadOrientation(JsonFields& fields, ImageSetSpec& spec) {
   spec.orientation = OrientationOf(name);
 }
 
-// Versions that took targets as they are did not write the keys.
 void ReadTargetScale(JsonFields& fields, const std::string& origin, ImageSetSpec& spec) {
-  if (!spec.numbers || !fields.Has("target_mean")) return;
+  if (!spec.numbers || spec.classes > 0) return;
   const int64_t count = spec.target_shape.count();
   spec.target_mean = ReadNumbers(fields.Array("target_mean"), count, origin + ": target_mean");
   spec.target_deviation =
