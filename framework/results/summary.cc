@@ -123,16 +123,14 @@ ordered_json Json(const StalenessSummary& s) {
 }
 
 ordered_json Json(const ProtocolSummary& p) {
-  ordered_json json = {{"up_transfers", p.up_transfers},
-                       {"down_transfers", p.down_transfers},
-                       {"up_transfers_per_gradient", p.up_transfers_per_gradient}};
-  const std::pair<const char*, int64_t> counts[] = {
-      {"rounds", p.rounds},       {"dropped", p.dropped},
-      {"merged", p.merged},       {"slot_waits", p.slot_waits},
-      {"exchanges", p.exchanges}, {"regroups", p.regroups},
-      {"lost", p.lost},           {"ignored", p.ignored}};
-  for (const auto& [name, count] : counts) {
-    if (count > 0) json[name] = count;
+  ordered_json json = ordered_json::object();
+  if (p.up_transfers_per_gradient) {
+    json[kUpTransfers.name] = p.Total(kUpTransfers.name);
+    json[kDownTransfers.name] = p.Total(kDownTransfers.name);
+    json["up_transfers_per_gradient"] = *p.up_transfers_per_gradient;
+  }
+  for (const StrategyCounts::One& count : p.counts.all()) {
+    if (count.value > 0) json[count.name] = count.value;
   }
   Put(json, "replica_spread", p.replica_spread);
   if (!p.idle_servers.empty()) json["idle_servers"] = p.idle_servers;
@@ -263,7 +261,7 @@ std::string DeathsText(const Summary& summary) {
                         death.node, death.seconds, Counted(death.own_steps, "step"));
   }
   if (summary.deaths.empty()) return text;
-  const int64_t lost = summary.protocol ? summary.protocol->lost : 0;
+  const int64_t lost = summary.protocol ? summary.protocol->Total(kLostGradients.name) : 0;
   return text + fmt::format("{} lost, that had been handed in and not applied\n",
                             lost == 1 ? "1 gradient is" : fmt::format("{} gradients are", lost));
 }
@@ -340,21 +338,12 @@ void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
                                          .histogram = std::move(histogram)};
     if (report.clock_lead_max >= 0) summary.staleness->clock_lead_max = report.clock_lead_max;
   }
-  if (report.up_transfers == 0) return;
+  if (!report.counts.Any()) return;
+  summary.protocol = ProtocolSummary{.counts = report.counts, .idle_servers = report.idle_servers};
+  const int64_t up = report.Total(kUpTransfers.name);
+  if (up == 0) return;
   const auto gradients = static_cast<double>(std::max<int64_t>(report.gradients(), 1));
-  summary.protocol = ProtocolSummary{
-      .up_transfers = report.up_transfers,
-      .down_transfers = report.down_transfers,
-      .up_transfers_per_gradient = static_cast<double>(report.up_transfers) / gradients,
-      .rounds = report.rounds,
-      .dropped = report.dropped,
-      .merged = report.merged,
-      .lost = report.lost,
-      .ignored = report.ignored,
-      .slot_waits = report.slot_waits,
-      .exchanges = report.exchanges,
-      .regroups = report.regroups,
-      .idle_servers = report.idle_servers};
+  summary.protocol->up_transfers_per_gradient = static_cast<double>(up) / gradients;
 }
 
 void NameIdleServers(const Summary& summary) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "framework/results/trained_epoch.h"
 #include "framework/setup/data_summary.h"
 #include "framework/setup/run_config.h"
+#include "framework/strategies/counts.h"
 
 namespace dtrain {
 
@@ -125,21 +127,15 @@ struct DeathSummary {
   int64_t own_steps = 0;  // steps it had finished
 };
 
-// Counts of the strategy's protocol; counts that the strategy does not make are left out.
+// Describes the protocol.  The keys of the counts are the names under which the strategy declares them
+// (Strategy::counters); those that are 0 are left out.
 struct ProtocolSummary {
-  // Counts the transfers of vectors of the model's size, whole or compressed.  Up: gradients, their sums and flushed
-  // residuals.  Down: weights.
-  int64_t up_transfers = 0, down_transfers = 0;
-  double up_transfers_per_gradient = 0;
-  int64_t rounds = 0;
-  int64_t dropped = 0, merged = 0;            // gradients dropped or merged (ProtocolReport)
-  int64_t lost = 0;                           // gradients lost with dead workers
-  int64_t ignored = 0;                        // messages of nodes that had been given up
-  int64_t slot_waits = 0;                     // steps that waited for a slot (ProtocolReport)
-  int64_t exchanges = 0;                      // exchanges between groups
-  std::optional<double> replica_spread = {};  // ModelAtBoundary::spread, in real runs
-  int64_t regroups = 0;
-  std::vector<int64_t> idle_servers = {};  // group servers without workers
+  StrategyCounts counts;
+  std::optional<double> up_transfers_per_gradient = {};  // set if any vector went up
+  std::optional<double> replica_spread = {};             // ModelAtBoundary::spread, in real runs
+  std::vector<int64_t> idle_servers = {};                // servers without workers
+
+  int64_t Total(std::string_view name) const { return counts.Total(name); }
 };
 
 struct PlanSummary {
