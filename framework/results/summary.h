@@ -5,6 +5,9 @@
 //
 // Keys that make no sense for a run are left out: an empty optional, string or vector becomes an absent key.  Times are
 // in seconds, sizes in bytes.
+//
+// Three sources: summary.cc fills a summary, by the reports of all ranks among others; summary_json.cc writes the file;
+// summary_text.cc has the lines of the terminal.
 #pragma once
 
 #include <cstdint>
@@ -193,29 +196,7 @@ struct Summary {
   std::string config_sha256;
 };
 
-// Returns ", of the weights of epoch 7 (step 70)" for the weights of a kept best evaluation, and ", of the weights of step
-// 70" for others that are not the last; "" if neither number is known.
-std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step);
-
-// Returns "test accuracy 99.05 %, loss 0.0312" or "test perplexity 25.31, loss 3.2312, BLEU 28.30", with the name of
-// another `split` in place of "test".
-std::string TestText(const TestResult& test, const std::string& split = "test");
-
-// Returns "2 workers and 1 server".
-std::string WorkersText(const Summary& summary);
-// Returns "allreduce, collective ordered" or "ps_ssp, compressed by topk".
-std::string StrategyText(const Summary& summary);
-
-// Returns "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that the target was not
-// reached and the best value.  Returns "" without a target.
-std::string TargetText(const Summary& summary);
-
-// Returns "worker 2 of node 1 died at 1.250 s, after 20 steps", one line for each death, and the number of lost
-// gradients; "" if there was no death.
-std::string DeathsText(const Summary& summary);
-
-// Returns indented JSON that ends with a newline; NaN and infinity become null.
-std::string ToJson(const Summary& summary);
+// --- summary.cc fills a summary
 
 void DescribeEnd(ExitCode code, Summary& summary);
 
@@ -243,8 +224,6 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
                               int64_t batch);
 // Fills `staleness` and `protocol` if the strategy has counted any.
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
-// Logs which group servers had no workers at the end, if there are any.
-void NameIdleServers(const Summary& summary);
 // Returns the number of gradients of all workers, from `workers_detail`.
 int64_t GradientsOf(const Summary& summary);
 void DescribeBytesPerGradient(Summary& summary);
@@ -257,5 +236,36 @@ void DescribeCompression(const CompressionReport& report, double seconds,
 // `batch` is the global batch size.
 void GatherReports(Transport& transport, const RankReport& mine, int workers, int64_t batch,
                    Summary& summary);
+
+// --- summary_json.cc writes it
+
+// Returns indented JSON that ends with a newline; NaN and infinity become null.
+std::string ToJson(const Summary& summary);
+
+// --- summary_text.cc tells parts of it on the terminal
+
+// Returns ", of the weights of epoch 7 (step 70)" for the weights of a kept best evaluation, and ", of the weights of step
+// 70" for others that are not the last; "" if neither number is known.
+std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step);
+
+// Returns "test accuracy 99.05 %, loss 0.0312" or "test perplexity 25.31, loss 3.2312, BLEU 28.30", with the name of
+// another `split` in place of "test".
+std::string TestText(const TestResult& test, const std::string& split = "test");
+
+// Returns "2 workers and 1 server".
+std::string WorkersText(const Summary& summary);
+// Returns "allreduce, collective ordered" or "ps_ssp, compressed by topk".
+std::string StrategyText(const Summary& summary);
+
+// Returns "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that the target was not
+// reached and the best value.  Returns "" without a target.
+std::string TargetText(const Summary& summary);
+
+// Returns "worker 2 of node 1 died at 1.250 s, after 20 steps", one line for each death, and the number of lost
+// gradients; "" if there was no death.
+std::string DeathsText(const Summary& summary);
+
+// Logs which servers had no workers at the end, if there are any.
+void NameIdleServers(const Summary& summary);
 
 }  // namespace dtrain
