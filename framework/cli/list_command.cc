@@ -30,6 +30,7 @@ struct Listed {
   // with this one.
   std::string goes_with = "";
   std::vector<std::string> others = {};
+  std::vector<StrategyCounter> counters = {};  // of a strategy
 };
 
 // Returns the keys that `read` declares on an empty document.
@@ -60,7 +61,8 @@ std::vector<Listed> Strategies() {
       RunConfig run;
       ReadStrategyKeys(reader, *strategy, run);
     };
-    all.push_back({name, entry.help, KeysOf(read), "compressors", CompressorsOf(*strategy)});
+    all.push_back({name, entry.help, KeysOf(read), "compressors", CompressorsOf(*strategy),
+                   strategy->counters()});
   }
   return all;
 }
@@ -129,6 +131,9 @@ void Print(const std::vector<Listed>& all, bool json) {
       }
       list.push_back({{"name", one.name}, {"help", one.help}, {"keys", keys}});
       if (!one.goes_with.empty()) list.back()[one.goes_with] = one.others;
+      for (const StrategyCounter& counter : one.counters) {
+        list.back()["counters"].push_back({{"name", counter.name}, {"help", counter.help}});
+      }
     }
     std::cout << JsonText(list, 2) << '\n';
     return;
@@ -144,6 +149,10 @@ void Print(const std::vector<Listed>& all, bool json) {
       if (!key.range.empty()) info += " " + key.range;
       if (!key.default_value.empty()) info += ", default " + key.default_value;
       std::cout << fmt::format("  {:<22} {} ({})\n", key.path, key.help, info);
+    }
+    for (const StrategyCounter& counter : one.counters) {
+      const std::string key = fmt::format("protocol.{}", counter.name);
+      std::cout << fmt::format("  {:<22} {} (counted in summary.json)\n", key, counter.help);
     }
   }
 }

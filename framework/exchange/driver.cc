@@ -432,9 +432,10 @@ Collective::Traffic Driver::traffic() const {
 }
 
 ProtocolReport Driver::Report() const {
-  ProtocolReport total;
+  const ProtocolReport none{.counts = StrategyCounts(spec_.strategy->counters())};
+  ProtocolReport total = none;
   for (const auto& host : hosts_) {
-    ProtocolReport report;
+    ProtocolReport report = none;
     host->actor->Report(report);
     total.Add(report);
   }
@@ -442,7 +443,7 @@ ProtocolReport Driver::Report() const {
 }
 
 ProtocolReport Driver::WorkerReport() const {
-  ProtocolReport report;
+  ProtocolReport report{.counts = StrategyCounts(spec_.strategy->counters())};
   if (worker_ != nullptr) worker_->actor->Report(report);
   return report;
 }

@@ -159,7 +159,7 @@ class Driver : private EffectTarget {
   std::string Holds() const;
 
   Collective::Traffic traffic() const;
-  ProtocolReport Report() const;
+  ProtocolReport Report() const;        // of all actors of this rank
   ProtocolReport WorkerReport() const;  // of this rank's worker alone; empty without one
   const CompressionReport& compression() const { return effects_.compression(); }
   std::string Describe() const;  // every actor of this rank, joined by "; "

@@ -1,195 +1,15 @@
 #include "framework/results/summary.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
-#include "framework/core/log.h"
-#include "framework/core/printable.h"
 #include "framework/core/process.h"
-#include "framework/core/text.h"
 #include "framework/setup/run_exchange.h"
 
 namespace dtrain {
 namespace {
-
-using nlohmann::ordered_json;
-
-constexpr int kSummarySchema = 2;
-
-void Put(ordered_json& json, const char* key, const std::string& text) {
-  if (!text.empty()) json[key] = text;
-}
-
-template <class T>
-void Put(ordered_json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
-}
-
-// Writes a whole number as an integer, for example the steps of a synchronous run.
-void WholeNumber(ordered_json& json, const char* key) {
-  const double value = json[key].get<double>();
-  if (value == std::floor(value) && std::abs(value) < 1e15) {
-    json[key] = static_cast<int64_t>(value);
-  }
-}
-
-ordered_json Json(const StepSeconds& s) { return {{"p50", s.p50}, {"p90", s.p90}, {"max", s.max}}; }
-
-ordered_json Json(const TestResult& test) {
-  ordered_json json = {{"loss", test.loss}};
-  Put(json, "accuracy", test.accuracy);
-  Put(json, "perplexity", test.perplexity);
-  Put(json, "bleu", test.bleu);
-  for (const auto& [name, value] : test.others) json[name] = value;
-  Put(json, "guess_accuracy", test.guess_accuracy);
-  if (test.guessing) json["guessing"] = true;
-  Put(json, "step", test.step);
-  Put(json, "epoch", test.epoch);
-  return json;
-}
-
-ordered_json Json(const BestResult& best) {
-  ordered_json json = {{"epoch", best.epoch}};
-  Put(json, "step", best.step);
-  Put(json, "loss", best.loss);
-  Put(json, "accuracy", best.accuracy);
-  Put(json, "bleu", best.bleu);
-  Put(json, "perplexity", best.perplexity);
-  for (const auto& [name, value] : best.others) json[name] = value;
-  return json;
-}
-
-ordered_json Json(const TargetResult& target) {
-  ordered_json json = {{"value", target.value}, {"reached", target.reached}};
-  Put(json, "seconds", target.seconds);
-  Put(json, "epochs", target.epochs);
-  Put(json, "steps", target.steps);
-  return json;
-}
-
-ordered_json Json(const CommunicationSummary& c) {
-  ordered_json json = {{"bytes_sent", c.bytes_sent},
-                       {"bytes_received", c.bytes_received},
-                       {"messages", c.messages},
-                       {"exposed_seconds", c.exposed_seconds}};
-  Put(json, "bytes_inside_nodes", c.bytes_inside_nodes);
-  Put(json, "bytes_lent", c.bytes_lent);
-  Put(json, "bytes_per_gradient", c.bytes_per_gradient);
-  Put(json, "compress_seconds", c.compress_seconds);
-  Put(json, "density", c.density);
-  return json;
-}
-
-ordered_json Json(const WorkerSummary& worker) {
-  ordered_json json = {{"rank", worker.rank}, {"node", worker.node}};
-  Put(json, "group", worker.group);
-  json["steps"] = worker.steps;
-  WholeNumber(json, "steps");
-  json["own_steps"] = worker.own_steps;
-  json["compute_seconds"] = worker.compute_seconds;
-  json["wait_seconds"] = worker.wait_seconds;
-  Put(json, "staleness_mean", worker.staleness_mean);
-  return json;
-}
-
-ordered_json Json(const DataSummary& data) {
-  ordered_json json = {{"files", data.files}, {"samples", data.samples}};
-  Put(json, "sample", data.sample);
-  Put(json, "read_as", data.read_as);
-  if (data.classes > 0) json["classes"] = data.classes;
-  for (const auto& [name, samples] : data.fewest) json["fewest_training_samples"][name] = samples;
-  if (!data.left_out.empty()) json["left_out"] = data.left_out;
-  if (!data.warnings.empty()) json["warnings"] = data.warnings;
-  return json;
-}
-
-ordered_json Json(const DeathSummary& death) {
-  return {{"worker", death.worker},
-          {"node", death.node},
-          {"seconds", death.seconds},
-          {"own_steps", death.own_steps}};
-}
-
-ordered_json Json(const StalenessSummary& s) {
-  ordered_json json = {{"max", s.max}, {"mean", s.mean}, {"histogram", s.histogram}};
-  Put(json, "clock_lead_max", s.clock_lead_max);
-  return json;
-}
-
-ordered_json Json(const ProtocolSummary& p) {
-  ordered_json json = {{"up_transfers", p.up_transfers},
-                       {"down_transfers", p.down_transfers},
-                       {"up_transfers_per_gradient", p.up_transfers_per_gradient}};
-  const std::pair<const char*, int64_t> counts[] = {
-      {"rounds", p.rounds},       {"dropped", p.dropped},
-      {"merged", p.merged},       {"slot_waits", p.slot_waits},
-      {"exchanges", p.exchanges}, {"regroups", p.regroups},
-      {"lost", p.lost},           {"ignored", p.ignored}};
-  for (const auto& [name, count] : counts) {
-    if (count > 0) json[name] = count;
-  }
-  Put(json, "replica_spread", p.replica_spread);
-  if (!p.idle_servers.empty()) json["idle_servers"] = p.idle_servers;
-  return json;
-}
-
-ordered_json Json(const PlanSummary& plan) {
-  ordered_json json = {{"buckets", plan.buckets}};
-  Put(json, "predicted_seconds", plan.predicted_seconds);
-  return json;
-}
-
-template <class T>
-void PutJson(ordered_json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = Json(*value);
-}
-
-ordered_json Identity(const Summary& s) {
-  ordered_json json = {
-      {"status", s.status}, {"exit_code", s.exit_code}, {"schema", kSummarySchema}};
-  Put(json, "strategy", s.strategy);
-  Put(json, "compressor", s.compressor);
-  Put(json, "collective", s.collective);
-  Put(json, "model", s.model);
-  Put(json, "dataset", s.dataset);
-  Put(json, "device", s.device);
-  Put(json, "precision", s.precision);
-  Put(json, "compute", s.compute);
-  json["workers"] = s.workers;
-  Put(json, "servers", s.servers);
-  json["global_batch"] = s.global_batch;
-  json["epochs"] = s.epochs;
-  json["steps"] = s.steps;
-  Put(json, "step", s.step);
-  Put(json, "resumed_step", s.resumed_step);
-  json["seed"] = s.seed;
-  return json;
-}
-
-const char* NameOf(Criterion measure) {
-  if (measure == Criterion::kAccuracy) return "accuracy";
-  return measure == Criterion::kPerplexity ? "perplexity" : "loss";
-}
-
-std::string Shown(Criterion measure, double value) {
-  if (measure == Criterion::kAccuracy) return fmt::format("{:.2f} %", 100 * value);
-  return measure == Criterion::kPerplexity ? fmt::format("{:.2f}", value)
-                                           : fmt::format("{:.4g}", value);
-}
-
-ordered_json TrainJson(const Summary& summary) {
-  ordered_json json;
-  Put(json, "loss", summary.train_loss);
-  Put(json, "mean_loss", summary.train_mean_loss);
-  Put(json, "accuracy", summary.train_accuracy);
-  return json;
-}
 
 double Quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
@@ -201,89 +21,6 @@ StepSeconds StepSecondsOf(std::vector<double> seconds) {
   if (seconds.empty()) return {};
   std::sort(seconds.begin(), seconds.end());
   return {Quantile(seconds, 0.5), Quantile(seconds, 0.9), seconds.back()};
-}
-
-std::string WorkersText(const Summary& summary) {
-  const std::string workers = Counted(summary.workers, "worker");
-  return summary.servers ? workers + " and " + Counted(*summary.servers, "server") : workers;
-}
-
-std::string StrategyText(const Summary& summary) {
-  std::string text = summary.strategy;
-  if (!summary.collective.empty()) text += ", collective " + summary.collective;
-  return summary.compressor.empty() ? text : text + ", compressed by " + summary.compressor;
-}
-
-std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step) {
-  if (epoch && step) return fmt::format(", of the weights of epoch {} (step {})", *epoch, *step);
-  if (epoch) return fmt::format(", of the weights of epoch {}, the last", *epoch);
-  return step ? fmt::format(", of the weights of step {}", *step) : "";
-}
-
-std::string TestText(const TestResult& test, const std::string& split) {
-  std::string text = split;
-  if (test.accuracy) text += fmt::format(" accuracy {:.2f} %,", 100 * *test.accuracy);
-  for (const auto& [name, value] : test.others) {
-    text += fmt::format(" {} {:.2f} %,", name, 100 * value);
-  }
-  if (test.perplexity) text += fmt::format(" perplexity {:.2f},", *test.perplexity);
-  text += fmt::format(" loss {:.4f}", test.loss);
-  if (test.bleu) text += fmt::format(", BLEU {:.2f}", *test.bleu);
-  return text + WeightsText(test.epoch, test.step);
-}
-
-std::string TargetText(const Summary& summary) {
-  if (!summary.target) return "";
-  const TargetResult& target = *summary.target;
-  const Criterion measure = summary.best ? summary.best->measure() : Criterion::kAccuracy;
-  const std::string what =
-      fmt::format("the target {} of {}", NameOf(measure), Shown(measure, target.value));
-  if (target.reached) {
-    return fmt::format("reached {} after {:.3f} s of training ({:.2f} epochs, {:.0f} steps)", what,
-                       *target.seconds, *target.epochs, *target.steps);
-  }
-  const std::string not_reached =
-      summary.status == "stopped" ? "has not yet reached " : "did not reach ";
-  if (!summary.best) return not_reached + "the target: nothing was evaluated";
-  return fmt::format("{}{} (best: {})", not_reached, what, Shown(measure, summary.best->value()));
-}
-
-std::string DeathsText(const Summary& summary) {
-  std::string text;
-  for (const DeathSummary& death : summary.deaths) {
-    text += fmt::format("worker {} of node {} died at {:.3f} s, after {}\n", death.worker,
-                        death.node, death.seconds, Counted(death.own_steps, "step"));
-  }
-  if (summary.deaths.empty()) return text;
-  const int64_t lost = summary.protocol ? summary.protocol->lost : 0;
-  return text + fmt::format("{} lost, that had been handed in and not applied\n",
-                            lost == 1 ? "1 gradient is" : fmt::format("{} gradients are", lost));
-}
-
-std::string ToJson(const Summary& summary) {
-  ordered_json json = Identity(summary);
-  PutJson(json, "data", summary.data);
-  WholeNumber(json, "epochs");
-  WholeNumber(json, "steps");
-  json["seconds"] = summary.seconds;
-  json["samples_per_second"] = summary.samples_per_second;
-  PutJson(json, "step_seconds", summary.step_seconds);
-  const ordered_json train = TrainJson(summary);
-  if (!train.empty()) json["train"] = train;
-  PutJson(json, "test", summary.test);
-  PutJson(json, "best", summary.best);
-  PutJson(json, "target", summary.target);
-  PutJson(json, "communication", summary.communication);
-  for (const WorkerSummary& worker : summary.workers_detail) {
-    json["workers_detail"].push_back(Json(worker));
-  }
-  for (const DeathSummary& death : summary.deaths) json["deaths"].push_back(Json(death));
-  PutJson(json, "staleness", summary.staleness);
-  PutJson(json, "protocol", summary.protocol);
-  PutJson(json, "plan", summary.plan);
-  Put(json, "weights_sha256", summary.weights_sha256);
-  Put(json, "config_sha256", summary.config_sha256);
-  return JsonText(json, 2) + "\n";
 }
 
 void DescribeEnd(ExitCode code, Summary& summary) {
@@ -332,28 +69,12 @@ void DescribeProtocol(const ProtocolReport& report, Summary& summary) {
                                          .histogram = std::move(histogram)};
     if (report.clock_lead_max >= 0) summary.staleness->clock_lead_max = report.clock_lead_max;
   }
-  if (report.up_transfers == 0) return;
+  if (!report.counts.Any()) return;
+  summary.protocol = ProtocolSummary{.counts = report.counts, .idle_servers = report.idle_servers};
+  const int64_t up = report.Total(kUpTransfers.name);
+  if (up == 0) return;
   const auto gradients = static_cast<double>(std::max<int64_t>(report.gradients(), 1));
-  summary.protocol = ProtocolSummary{
-      .up_transfers = report.up_transfers,
-      .down_transfers = report.down_transfers,
-      .up_transfers_per_gradient = static_cast<double>(report.up_transfers) / gradients,
-      .rounds = report.rounds,
-      .dropped = report.dropped,
-      .merged = report.merged,
-      .lost = report.lost,
-      .ignored = report.ignored,
-      .slot_waits = report.slot_waits,
-      .exchanges = report.exchanges,
-      .regroups = report.regroups,
-      .idle_servers = report.idle_servers};
-}
-
-void NameIdleServers(const Summary& summary) {
-  if (!summary.protocol || summary.protocol->idle_servers.empty()) return;
-  const std::vector<int64_t>& idle = summary.protocol->idle_servers;
-  log::Info("idle, since no group is left for {}: server{} {}", idle.size() == 1 ? "it" : "them",
-            idle.size() == 1 ? "" : "s", fmt::join(idle, ", "));
+  summary.protocol->up_transfers_per_gradient = static_cast<double>(up) / gradients;
 }
 
 WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankReport& report,

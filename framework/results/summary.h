@@ -5,11 +5,15 @@
 //
 // Keys that make no sense for a run are left out: an empty optional, string or vector becomes an absent key.  Times are
 // in seconds, sizes in bytes.
+//
+// Three sources: summary.cc fills a summary, by the reports of all ranks among others; summary_json.cc writes the file;
+// summary_text.cc has the lines of the terminal.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +25,7 @@
 #include "framework/results/trained_epoch.h"
 #include "framework/setup/data_summary.h"
 #include "framework/setup/run_config.h"
+#include "framework/strategies/counts.h"
 
 namespace dtrain {
 
@@ -125,21 +130,15 @@ struct DeathSummary {
   int64_t own_steps = 0;  // steps it had finished
 };
 
-// Counts of the strategy's protocol; counts that the strategy does not make are left out.
+// Describes the protocol.  The keys of the counts are the names under which the strategy declares them
+// (Strategy::counters); those that are 0 are left out.
 struct ProtocolSummary {
-  // Counts the transfers of vectors of the model's size, whole or compressed.  Up: gradients, their sums and flushed
-  // residuals.  Down: weights.
-  int64_t up_transfers = 0, down_transfers = 0;
-  double up_transfers_per_gradient = 0;
-  int64_t rounds = 0;
-  int64_t dropped = 0, merged = 0;            // gradients dropped or merged (ProtocolReport)
-  int64_t lost = 0;                           // gradients lost with dead workers
-  int64_t ignored = 0;                        // messages of nodes that had been given up
-  int64_t slot_waits = 0;                     // steps that waited for a slot (ProtocolReport)
-  int64_t exchanges = 0;                      // exchanges between groups
-  std::optional<double> replica_spread = {};  // ModelAtBoundary::spread, in real runs
-  int64_t regroups = 0;
-  std::vector<int64_t> idle_servers = {};  // group servers without workers
+  StrategyCounts counts;
+  std::optional<double> up_transfers_per_gradient = {};  // set if any vector went up
+  std::optional<double> replica_spread = {};             // ModelAtBoundary::spread, in real runs
+  std::vector<int64_t> idle_servers = {};                // servers without workers
+
+  int64_t Total(std::string_view name) const { return counts.Total(name); }
 };
 
 struct PlanSummary {
@@ -188,29 +187,7 @@ struct Summary {
   std::string config_sha256;
 };
 
-// Returns ", of the weights of epoch 7 (step 70)" for the weights of a kept best evaluation, and ", of the weights of step
-// 70" for others that are not the last; "" if neither number is known.
-std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step);
-
-// Returns "test accuracy 99.05 %, loss 0.0312" or "test perplexity 25.31, loss 3.2312, BLEU 28.30", with the name of
-// another `split` in place of "test".
-std::string TestText(const TestResult& test, const std::string& split = "test");
-
-// Returns "2 workers and 1 server".
-std::string WorkersText(const Summary& summary);
-// Returns "allreduce, collective ordered" or "ps_ssp, compressed by topk".
-std::string StrategyText(const Summary& summary);
-
-// Returns "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that the target was not
-// reached and the best value.  Returns "" without a target.
-std::string TargetText(const Summary& summary);
-
-// Returns "worker 2 of node 1 died at 1.250 s, after 20 steps", one line for each death, and the number of lost
-// gradients; "" if there was no death.
-std::string DeathsText(const Summary& summary);
-
-// Returns indented JSON that ends with a newline; NaN and infinity become null.
-std::string ToJson(const Summary& summary);
+// --- summary.cc fills a summary
 
 void DescribeEnd(ExitCode code, Summary& summary);
 
@@ -238,8 +215,6 @@ WorkerSummary WorkerSummaryOf(int rank, const std::string& node, const RankRepor
                               int64_t batch);
 // Fills `staleness` and `protocol` if the strategy has counted any.
 void DescribeProtocol(const ProtocolReport& report, Summary& summary);
-// Logs which group servers had no workers at the end, if there are any.
-void NameIdleServers(const Summary& summary);
 // Returns the number of gradients of all workers, from `workers_detail`.
 int64_t GradientsOf(const Summary& summary);
 void DescribeBytesPerGradient(Summary& summary);
@@ -252,5 +227,36 @@ void DescribeCompression(const CompressionReport& report, double seconds,
 // `batch` is the global batch size.
 void GatherReports(Transport& transport, const RankReport& mine, int workers, int64_t batch,
                    Summary& summary);
+
+// --- summary_json.cc writes it
+
+// Returns indented JSON that ends with a newline; NaN and infinity become null.
+std::string ToJson(const Summary& summary);
+
+// --- summary_text.cc tells parts of it on the terminal
+
+// Returns ", of the weights of epoch 7 (step 70)" for the weights of a kept best evaluation, and ", of the weights of step
+// 70" for others that are not the last; "" if neither number is known.
+std::string WeightsText(std::optional<int64_t> epoch, std::optional<int64_t> step);
+
+// Returns "test accuracy 99.05 %, loss 0.0312" or "test perplexity 25.31, loss 3.2312, BLEU 28.30", with the name of
+// another `split` in place of "test".
+std::string TestText(const TestResult& test, const std::string& split = "test");
+
+// Returns "2 workers and 1 server".
+std::string WorkersText(const Summary& summary);
+// Returns "allreduce, collective ordered" or "ps_ssp, compressed by topk".
+std::string StrategyText(const Summary& summary);
+
+// Returns "reached the target accuracy of 98.00 % after 12.3 s (3.20 epochs, 3001 steps)", or that the target was not
+// reached and the best value.  Returns "" without a target.
+std::string TargetText(const Summary& summary);
+
+// Returns "worker 2 of node 1 died at 1.250 s, after 20 steps", one line for each death, and the number of lost
+// gradients; "" if there was no death.
+std::string DeathsText(const Summary& summary);
+
+// Logs which servers had no workers at the end, if there are any.
+void NameIdleServers(const Summary& summary);
 
 }  // namespace dtrain

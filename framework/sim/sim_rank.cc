@@ -8,17 +8,11 @@
 namespace dtrain {
 namespace {
 
-// Visits the counts `all` of the whole run.
+// Visits the counts `all` of the whole run, which has the strategy's counters.
 void VisitReport(StateVisitor& visitor, const std::string& name, ProtocolReport& all) {
-  std::vector<int64_t> counts = {all.clock_lead_max};
-  for (const ProtocolReport::Count count : ProtocolReport::Counts()) counts.push_back(all.*count);
-  visitor.Ints(name, counts);
+  visitor.Int(name + " clock_lead_max", all.clock_lead_max);
+  for (StrategyCounts::One& one : all.counts.all()) visitor.Int(name + " " + one.name, one.value);
   visitor.Ints(name + " staleness", all.staleness);
-  counts.resize(1 + ProtocolReport::Counts().size());  // a file may have another number of them
-  all.clock_lead_max = counts[0];
-  for (size_t i = 0; i < ProtocolReport::Counts().size(); ++i) {
-    all.*ProtocolReport::Counts()[i] = counts[i + 1];
-  }
 }
 
 // Returns the counts from before the resume.  The list of idle servers is dropped, since it is a

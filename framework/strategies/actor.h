@@ -160,7 +160,8 @@ class Actor {
   // Returns one line for the stall report: "ps_ssp server 0: clocks 815 815 813 811, waiting {0,
   // 1}".
   virtual std::string Describe() const = 0;
-  // Adds the actor's counts so far.
+  // Adds what the actor has counted so far.  `report` has the counters of the strategy
+  // (Strategy::counters).
   virtual void Report(ProtocolReport&) const {}
 };
 

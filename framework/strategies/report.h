@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "framework/core/bytes.h"
 #include "framework/core/time.h"
+#include "framework/strategies/counts.h"
 
 namespace dtrain {
 
@@ -56,25 +57,17 @@ struct CompressionReport {
   }
 };
 
-// Counts of the actors, for summary.json.
+// What the actors report for summary.json: what any strategy may have, and the counts that theirs declares.
 struct ProtocolReport {
   std::vector<int64_t> staleness;  // [s]: number of gradients of staleness s
   int64_t clock_lead_max = -1;     // -1: the strategy does not admit steps by clocks
-  // Number of vectors of the model's size: gradients or sums of them (up), weights (down).
-  int64_t up_transfers = 0, down_transfers = 0;
-  int64_t rounds = 0;      // rounds of pulls that made an update
-  int64_t dropped = 0;     // gradients thrown away because they were too old
-  int64_t lost = 0;        // submitted gradients that were lost by a death
-  int64_t ignored = 0;     // messages of nodes that had been given up
-  int64_t merged = 0;      // gradients summed at the mean version of several, not at their own
-  int64_t slot_waits = 0;  // steps that waited until the node had taken an earlier gradient
-  int64_t exchanges = 0;   // exchanges between groups
-  int64_t regroups = 0;
-  int64_t group = -1;                 // the worker's group
-  std::vector<int64_t> idle_servers;  // group servers without workers
-  DTRAIN_FIELDS(staleness, clock_lead_max, up_transfers, down_transfers, rounds, dropped, lost,
-                ignored, merged, slot_waits, exchanges, regroups, group, idle_servers)
+  StrategyCounts counts = {};
+  int64_t group = -1;                      // the worker's group; -1: there are none
+  std::vector<int64_t> idle_servers = {};  // servers without workers
+  DTRAIN_FIELDS(staleness, clock_lead_max, counts, group, idle_servers)
 
+  void Count(std::string_view name, int64_t n) { counts.Count(name, n); }
+  int64_t Total(std::string_view name) const { return counts.Total(name); }
   void AddStaleness(int64_t value, int64_t count = 1) {
     if (static_cast<int64_t>(staleness.size()) <= value) staleness.resize(value + 1);
     staleness[value] += count;
@@ -94,7 +87,7 @@ struct ProtocolReport {
       if (other.staleness[s] != 0) AddStaleness(static_cast<int64_t>(s), other.staleness[s]);
     }
     clock_lead_max = std::max(clock_lead_max, other.clock_lead_max);
-    AddCounts(other, 1);
+    counts.Add(other.counts);
     idle_servers.insert(idle_servers.end(), other.idle_servers.begin(), other.idle_servers.end());
   }
   // Returns the counts since `before`; clock_lead_max stays the largest of the whole run.  A count
@@ -106,25 +99,9 @@ struct ProtocolReport {
         since.AddStaleness(static_cast<int64_t>(s), -before.staleness[s]);
       }
     }
-    since.AddCounts(before, -1);
+    since.counts.Add(before.counts, -1);
     while (!since.staleness.empty() && since.staleness.back() == 0) since.staleness.pop_back();
     return since;
-  }
-
-  // These are the members that are summed, except the staleness.
-  using Count = int64_t ProtocolReport::*;
-  static const std::array<Count, 10>& Counts() {
-    static constexpr std::array<Count, 10> kCounts = {
-        &ProtocolReport::up_transfers, &ProtocolReport::down_transfers, &ProtocolReport::rounds,
-        &ProtocolReport::dropped,      &ProtocolReport::lost,           &ProtocolReport::ignored,
-        &ProtocolReport::merged,       &ProtocolReport::slot_waits,     &ProtocolReport::exchanges,
-        &ProtocolReport::regroups};
-    return kCounts;
-  }
-
- private:
-  void AddCounts(const ProtocolReport& other, int64_t times) {
-    for (const Count count : Counts()) this->*count += times * (other.*count);
   }
 };
 

@@ -3,6 +3,7 @@
 // A new family of strategies is a new folder of actors.  A strategy of an existing family is one
 // file with
 //   DTRAIN_STRATEGY("allreduce", AllReduce, "help");
+// It declares what it counts in counters().
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "framework/config/reader.h"
 #include "framework/core/registry.h"
 #include "framework/strategies/actor.h"
+#include "framework/strategies/counts.h"
 #include "framework/strategies/placement.h"
 
 namespace dtrain {
@@ -100,6 +102,9 @@ class Strategy {
   virtual std::vector<Range> Buckets(const LayerGradients& layer_gradients) const = 0;
 
   virtual std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const = 0;
+
+  // Declares what the actors count (Actor::Report), in the order of the summary.
+  virtual std::vector<StrategyCounter> counters() const { return {}; }
 };
 
 struct StrategyEntry {

@@ -114,7 +114,7 @@ TEST_P(ExchangeResumeTest, NoGradientIsLostOrAppliedTwice) {
   }
   left = Run(left, true);
   EXPECT_GE(interrupted, 1);
-  int64_t steps = 0, counted = left.report.dropped;
+  int64_t steps = 0, counted = left.report.Total("dropped");
   for (const auto& [worker, own] : left.steps) steps += own;
   for (const int64_t count : left.report.staleness) counted += count;
   EXPECT_EQ(left.samples, 10 * steps);

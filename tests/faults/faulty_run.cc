@@ -202,8 +202,8 @@ std::string FaultyRun::BrokenBy(const Outcome& outcome) const {
   if (result.end.finite && !IsFinite(result.weights))
     return "weights of a run that has not diverged are NaN";
   // A gradient with a NaN has no effect if it is dropped or lost with its worker.
-  if (outcome.nan && result.end.finite && result.protocol.dropped + result.protocol.lost == 0 &&
-      compress_.empty()) {
+  const int64_t unused = result.protocol.Total("dropped") + result.protocol.Total("lost");
+  if (outcome.nan && result.end.finite && unused == 0 && compress_.empty()) {
     return "a NaN was applied and not noticed";
   }
   if (!result.end.finite) return "";
@@ -221,9 +221,9 @@ std::string FaultyRun::BrokenAccounts(const Outcome& outcome) const {
     return fmt::format("{} samples of {} steps", result.end.samples_applied, steps);
   }
   if (strategy_->Place(workers_).servers > 0 &&
-      protocol.gradients() + protocol.dropped + protocol.lost != steps) {
+      protocol.gradients() + protocol.Total("dropped") + protocol.Total("lost") != steps) {
     return fmt::format("{} gradients applied, {} dropped and {} lost of {}", protocol.gradients(),
-                       protocol.dropped, protocol.lost, steps);
+                       protocol.Total("dropped"), protocol.Total("lost"), steps);
   }
   if (staleness_ >= 0 && protocol.clock_lead_max > staleness_) {
     return fmt::format("a worker is {} steps ahead", protocol.clock_lead_max);

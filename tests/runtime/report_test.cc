@@ -186,10 +186,10 @@ TEST_F(ReportTest, BytesOfAGradientAndTransfersOfParameterServersAreReported) {
       int64_t steps = 0;
       for (const WorkerSummary& worker : summary.workers_detail) steps += worker.own_steps;
       ASSERT_TRUE(summary.protocol.has_value());
-      EXPECT_EQ(summary.protocol->up_transfers, steps);
+      EXPECT_EQ(summary.protocol->Total("up_transfers"), steps);
       EXPECT_EQ(summary.protocol->up_transfers_per_gradient, 1);
       // A step that the end of the run keeps from starting may have its weights or lack them.
-      EXPECT_NEAR(summary.protocol->down_transfers, steps, 2);
+      EXPECT_NEAR(summary.protocol->Total("down_transfers"), steps, 2);
       // One gradient and the weights in the answer, plus some headers.
       EXPECT_NEAR(*summary.communication->bytes_per_gradient, 2 * 4 * kParameters,
                   0.03 * 8 * kParameters);
@@ -217,8 +217,9 @@ TEST_F(ReportTest, AResumedRunCountsFromItsResume) {
       for (const int64_t count : summary.staleness->histogram) gradients += count;
       EXPECT_EQ(gradients, steps);
       if (strategy != "{name: inhad}") {
-        EXPECT_EQ(summary.protocol->up_transfers, steps);
-        EXPECT_NEAR(summary.protocol->down_transfers, steps, 3) << "one of each worker is late";
+        EXPECT_EQ(summary.protocol->Total("up_transfers"), steps);
+        EXPECT_NEAR(summary.protocol->Total("down_transfers"), steps, 3)
+            << "one of each worker is late";
       }
       EXPECT_GT(summary.staleness->histogram.back(), 0);
     }

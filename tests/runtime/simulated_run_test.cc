@@ -142,7 +142,7 @@ TEST_F(SimulatedRunTest, ARunGoesOnWithoutItsDeadAndSaysWhatWasLost) {
   int64_t applied = 0;
   for (const int64_t count : summary.staleness->histogram) applied += count;
   ASSERT_TRUE(summary.protocol.has_value());
-  EXPECT_EQ(applied + summary.protocol->dropped + summary.protocol->lost, steps);
+  EXPECT_EQ(applied + summary.protocol->Total("dropped") + summary.protocol->Total("lost"), steps);
   EXPECT_GT(*summary.test->accuracy, 0.15);
   EXPECT_EQ(Simulate(config).weights_sha256, summary.weights_sha256);
   EXPECT_THAT(DeathsText(summary), HasSubstr("worker 2 of node 1 died at 0.031 s, after "));

@@ -74,8 +74,8 @@ TEST(Summary, HasTheKeysThatOthersRelyOn) {
 }
 
 TEST(Summary, ServersOfGroupsThatAreIdleAreNamed) {
-  ProtocolReport report;
-  report.up_transfers = 1;
+  ProtocolReport report{.counts = StrategyCounts({kUpTransfers})};
+  report.Count(kUpTransfers.name, 1);
   Summary s = Full();
   DescribeProtocol(report, s);
   EXPECT_FALSE(json::parse(ToJson(s))["protocol"].contains("idle_servers"));
@@ -157,7 +157,8 @@ TEST(DeathsText, SaysWhoDiedAndWhatWasLost) {
   EXPECT_EQ(DeathsText(summary), who + "0 gradients are" + what) << "nobody counted";
   for (const auto& [lost, text] : {std::pair{0, "0 gradients are"}, std::pair{1, "1 gradient is"},
                                    std::pair{2, "2 gradients are"}}) {
-    summary.protocol = ProtocolSummary{.lost = lost};
+    summary.protocol = ProtocolSummary{.counts = StrategyCounts({kLostGradients})};
+    summary.protocol->counts.Count(kLostGradients.name, lost);
     EXPECT_EQ(DeathsText(summary), who + text + what);
   }
 }

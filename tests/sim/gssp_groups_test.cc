@@ -50,7 +50,7 @@ TEST(GsspGroups, AreThoseOfComputeWhereServersLinksAreBusy) {
     scenario.setup.cluster.network.between_nodes.bandwidth_gbit_s = kSize * 32 / 0.03 / 1e9;
     scenario.setup.exchange.rule.strategy_after_steps = 20;
     const SimulationResult result = scenario.Run();
-    EXPECT_EQ(result.protocol.regroups, 1);
+    EXPECT_EQ(result.protocol.Total("regroups"), 1);
     for (int worker = 0; worker < 16; ++worker) {
       const int64_t of_class = result.workers[worker % 4].protocol.group;
       EXPECT_EQ(result.workers[worker].protocol.group, of_class) << worker;

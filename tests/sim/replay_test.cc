@@ -144,7 +144,7 @@ TEST(Replay, OfInhadGivesTheSameBits) {
                            "servers: 2, n: 2, late: drop, s_max: 1, broadcast: pulled",
                            "n: 2, lockstep: true, modulate: mean, in_interval: 0.1"}) {
     const Recorded recorded("inhad", keys, {.node_of = {0, 0, 1, 1}});
-    EXPECT_GT(recorded.protocol.rounds, 0) << keys;
+    EXPECT_GT(recorded.protocol.Total("rounds"), 0) << keys;
     EXPECT_EQ(BitsOf(Replay(recorded.setup, recorded.logs)), BitsOf(recorded.weights)) << keys;
   }
 }
@@ -160,7 +160,7 @@ TEST(Replay, OfGsspGivesTheSameBits) {
     for (const char* compress : {"", "{name: gdtopk}"}) {
       const Recorded recorded(
           "gssp", keys, {.compress = compress, .node_of = workers, .epoch_samples = 8 * 4 * 8});
-      regroups += recorded.protocol.regroups;
+      regroups += recorded.protocol.Total("regroups");
       EXPECT_EQ(BitsOf(Replay(recorded.setup, recorded.logs)), BitsOf(recorded.weights))
           << keys << " " << compress;
     }

@@ -126,8 +126,8 @@ TEST(SimulationSeeds, InhadAppliesOrDropsEveryGradientOnce) {
     const SimulationResult result = scenario.Run();  // throws if an actor waits for ever
     int64_t steps = 0;
     for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
-    ASSERT_EQ(result.protocol.gradients() + result.protocol.dropped, steps);
-    ASSERT_TRUE(late == "drop" || result.protocol.dropped == 0);
+    ASSERT_EQ(result.protocol.gradients() + result.protocol.Total("dropped"), steps);
+    ASSERT_TRUE(late == "drop" || result.protocol.Total("dropped") == 0);
     const auto oldest = static_cast<int64_t>(result.protocol.staleness.size()) - 1;
     ASSERT_TRUE(late == "keep" || oldest <= s_max) << oldest;
   }
@@ -163,9 +163,10 @@ TEST(SimulationSeeds, GsspAppliesEveryGradientOnceAndKeepsTheBoundInAGroup) {
     for (const SimulatedWorker& worker : result.workers) steps += worker.steps;
     ASSERT_EQ(result.protocol.gradients(), steps);
     // Besides gradients, residuals are flushed, one to each group's server.
-    const int64_t flushed = result.protocol.up_transfers - steps;
+    const int64_t flushed = result.protocol.Total("up_transfers") - steps;
     const auto idle = static_cast<int64_t>(result.protocol.idle_servers.size());
-    ASSERT_TRUE(result.protocol.regroups > 0 || flushed % (servers - idle) == 0) << flushed;
+    ASSERT_TRUE(result.protocol.Total("regroups") > 0 || flushed % (servers - idle) == 0)
+        << flushed;
     ASSERT_EQ(flushed > 0, scenario.setup.exchange.actors.compress.on());
     ASSERT_TRUE(inside == "bsp" || result.protocol.clock_lead_max <= staleness);
   }
@@ -201,7 +202,9 @@ void CheckAccounts(const Scenario& scenario, int64_t& died) {
     steps += worker.steps;
     died += worker.died >= 0 ? 1 : 0;
   }
-  ASSERT_EQ(result.protocol.gradients() + result.protocol.dropped + result.protocol.lost, steps);
+  ASSERT_EQ(result.protocol.gradients() + result.protocol.Total("dropped") +
+                result.protocol.Total("lost"),
+            steps);
   ASSERT_EQ(result.end.samples_applied, 8 * steps);
   ASSERT_GE(result.end.samples_applied, scenario.setup.exchange.rule.last_samples);
 }

@@ -51,7 +51,7 @@ class Alone {
   ActorId node(int number) const { return setup_.placement.NodeId(number); }
   ActorId coordinator() const { return setup_.placement.CoordinatorId(); }
   ProtocolReport report() const {
-    ProtocolReport report;
+    ProtocolReport report = EmptyReport(*strategy_);
     actor_->Report(report);
     return report;
   }

@@ -65,9 +65,9 @@ class Boundaries {
     return densities_;
   }  // by worker, as reported at the last boundary
   int64_t regroups() const {
-    ProtocolReport report;
+    ProtocolReport report = EmptyReport(*strategy_);
     coordinator_->Report(report);
-    return report.regroups;
+    return report.Total("regroups");
   }
   void Reload() {
     auto fresh = strategy_->MakeActor(setup_.placement.CoordinatorId(), setup_);

@@ -113,8 +113,8 @@ TEST(GsspServer, SendsItsSumToTheOthersAndCountsThat) {
                               "  s0: clear acc\n"));
   EXPECT_THAT(sent, Not(HasSubstr("s0 > s0")));
   EXPECT_EQ(server.actor().Holds(), "");
-  EXPECT_EQ(server.report().exchanges, 1);
-  EXPECT_EQ(server.report().down_transfers, 2);
+  EXPECT_EQ(server.report().Total("exchanges"), 1);
+  EXPECT_EQ(server.report().Total("down_transfers"), 2);
 }
 
 // With one group there is no other server to receive its sum: nothing is sent, counted, or in the way of a resume.
@@ -124,7 +124,7 @@ TEST(GsspServer, OwesNobodyAnythingWhereItHasAllWorkers) {
     EXPECT_THAT(server.Receives(worker, Push{4}), Not(HasSubstr("acc")));
   EXPECT_EQ(server.ReceivesQuiescence({.last = true}), "");
   EXPECT_EQ(server.actor().Holds(), "");
-  EXPECT_EQ(server.report().exchanges, 0);
+  EXPECT_EQ(server.report().Total("exchanges"), 0);
   // The last group may remain with a sum that the other groups were to receive.
   Alone left("gssp", "servers: 2, group_of: [0, 0, 1]", 3, 3);
   left.Receives(0, Push{4});

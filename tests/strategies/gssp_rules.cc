@@ -329,11 +329,11 @@ void GsspRules::CheckAllAreSomewhere() {
 
 void GsspRules::Finished(const ProtocolReport& report) {
   Expect(report.gradients() == submitted_, "a gradient has no staleness");
-  Expect(report.exchanges == exchanges_, "exchanges are miscounted");
-  Expect(report.regroups == regroups_, "changes of groups are miscounted");
+  Expect(report.Total("exchanges") == exchanges_, "exchanges are miscounted");
+  Expect(report.Total("regroups") == regroups_, "changes of groups are miscounted");
   // A residual is sent to every group's server.
-  Expect(report.up_transfers == submitted_ + flushed_, "pushes are miscounted");
-  Expect(report.down_transfers == answered_, "answers are miscounted");
+  Expect(report.Total("up_transfers") == submitted_ + flushed_, "pushes are miscounted");
+  Expect(report.Total("down_transfers") == answered_, "answers are miscounted");
   CheckAllAreSomewhere();
   std::vector<int64_t> idle;
   for (int number = 0; number < placement_.servers; ++number) {

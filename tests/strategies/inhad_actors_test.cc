@@ -39,12 +39,12 @@ TEST(NodeAggregator, TakesASumOfSeveralVersionsForOneOfTheirMean) {
   node.Receives(0, Submit{5, 5, 4});
   EXPECT_THAT(node.Receives(0, Submit{9, 9, 4}), HasSubstr("sum.1 += arrived"));
   EXPECT_THAT(node.Receives(kServer, Pull{1, 9}), HasSubstr("out += 0.25 sum.1"));
-  EXPECT_EQ(node.report().merged, 2);
+  EXPECT_EQ(node.report().Total("merged"), 2);
   // A bound of 1 gives two sums.
   Alone two("inhad", "n: 1, s_max: 1, late: keep", 2, kNode);
   two.Receives(0, Submit{1, 1, 4});
   two.Receives(0, Submit{3, 3, 4});
-  EXPECT_EQ(two.report().merged, 1);
+  EXPECT_EQ(two.report().Total("merged"), 1);
 }
 
 // Two gradients have version 0 and one has version 3; the node is at version 3: (2 * 3 + 0) / 3.
@@ -64,10 +64,10 @@ TEST(NodeAggregator, ThatIsGivenUpLosesWhatItHas) {
   node.Receives(0, Submit{1, 1, 4});
   EXPECT_EQ(node.Receives(kServer, GiveUp{0}), "  n0: clear sum.0\n  n0: clear sum.1\n");
   EXPECT_EQ(node.Receives(kServer, Noted{}), "");
-  EXPECT_EQ(node.report().lost, 2);
+  EXPECT_EQ(node.report().Total("lost"), 2);
   EXPECT_EQ(node.Receives(0, Submit{1, 1, 4}), "  n0 > w0 taken\n");
   node.actor().OnDeath();
-  EXPECT_EQ(node.report().lost, 3);
+  EXPECT_EQ(node.report().Total("lost"), 3);
 }
 
 TEST(InhadRun, StopsAtADeathOnlyWhereNobodyIsGivenUp) {

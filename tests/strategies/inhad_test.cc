@@ -135,21 +135,22 @@ class InhadRules : public world::Rules {
            "a server is behind at the end");
     const auto applied = static_cast<int64_t>(applied_.size());
     const auto submitted = static_cast<int64_t>(submitted_.size());
-    Expect(applied + report.dropped + report.lost == submitted,
-           fmt::format("{} applied, {} dropped and {} lost of {}", applied, report.dropped,
-                       report.lost, submitted));
+    Expect(applied + report.Total("dropped") + report.Total("lost") == submitted,
+           fmt::format("{} applied, {} dropped and {} lost of {}", applied, report.Total("dropped"),
+                       report.Total("lost"), submitted));
     CheckLost(report);
-    Expect(run_.options.late == Late::kDrop || report.dropped == 0, "a gradient is dropped");
+    Expect(run_.options.late == Late::kDrop || report.Total("dropped") == 0,
+           "a gradient is dropped");
     Expect(report.gradients() == applied, "a gradient has no staleness");
     const bool bound = run_.options.late != Late::kKeep;
-    Expect(!bound || MayMix() || report.merged == 0, "bases are mixed");
+    Expect(!bound || MayMix() || report.Total("merged") == 0, "bases are mixed");
     int64_t sum = 0;
     for (const auto& [version, gradients] : by_version_) {
       for (const GradientId& gradient : gradients) sum += version - base_[gradient];
     }
     Expect(std::llround(report.staleness_mean() * static_cast<double>(applied)) == sum,
            "staleness is miscounted");
-    Expect(report.rounds == updates(), "rounds are miscounted");
+    Expect(report.Total("rounds") == updates(), "rounds are miscounted");
   }
 
  private:
@@ -164,12 +165,13 @@ class InhadRules : public world::Rules {
 
   // Gradients are lost only with their node, and a node that answers in time is not given up.
   void CheckLost(const ProtocolReport& report) {
-    Expect(run_.scenario.may_fail || report.lost + report.ignored == 0, "somebody is given up");
+    Expect(run_.scenario.may_fail || report.Total("lost") + report.Total("ignored") == 0,
+           "somebody is given up");
     for (const int node : given_up_) {
       Expect(run_.options.pull_timeout < kLong || dead_.contains(placement_.NodeId(node)),
              fmt::format("node {} lives, and is given up", node));
     }
-    if (report.dropped > 0) return;
+    if (report.Total("dropped") > 0) return;
     for (const GradientId& gradient : submitted_) {
       Expect(applied_.contains(gradient) || given_up_.contains(placement_.node_of[gradient.first]),
              fmt::format("gradient {} of worker {} is lost", gradient.second, gradient.first));
@@ -332,8 +334,8 @@ TEST(InhadDeaths, LoseGradientsNowAndThen) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     World world = MayFailChecks::WorldOf(MayFailCaseOf(seed), seed);
     ASSERT_EQ(world.Run(), "");
-    losses += world.report().lost > 0 ? 1 : 0;
-    given_up += world.report().ignored > 0 ? 1 : 0;
+    losses += world.report().Total("lost") > 0 ? 1 : 0;
+    given_up += world.report().Total("ignored") > 0 ? 1 : 0;
   }
   EXPECT_GT(losses, 50);
   EXPECT_GT(given_up, 5);

@@ -88,7 +88,7 @@ std::string RandomWorld::Run() {
     Handle(event);
   }
   if (!oracle_.verdict().empty()) return oracle_.verdict();
-  ProtocolReport report;
+  ProtocolReport report = EmptyReport(*strategy_);
   for (const auto& actor : actors_) actor->Report(report);
   oracle_.Finished(report, vectors_);
   return oracle_.verdict();

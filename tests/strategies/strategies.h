@@ -14,6 +14,11 @@ namespace dtrain {
 ActorSetup SetupFor(const Strategy& strategy, int workers, int64_t size,
                     const std::string& compress = "");
 
+// Returns a report for the actors of this strategy.
+inline ProtocolReport EmptyReport(const Strategy& strategy) {
+  return {.counts = StrategyCounts(strategy.counters())};
+}
+
 // Returns the workers first, then the servers.
 std::vector<std::unique_ptr<Actor>> MakeActors(const Strategy& strategy, const ActorSetup& setup);
 

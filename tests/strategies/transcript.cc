@@ -183,14 +183,15 @@ void Replayer::Reload() {
 }
 
 void Replayer::Report() {
-  ProtocolReport report;
+  ProtocolReport report = EmptyReport(*strategy_);
   for (const auto& actor : actors_) actor->Report(report);
   text_ = "  staleness";
   for (size_t s = 0; s < report.staleness.size(); ++s) {
     text_ += fmt::format(" {}: {}", s, report.staleness[s]);
   }
   text_ += fmt::format(", largest lead {}", std::max<int64_t>(report.clock_lead_max, 0));
-  if (setup_.may_fail) text_ += fmt::format(", lost {}, ignored {}", report.lost, report.ignored);
+  if (setup_.may_fail)
+    text_ += fmt::format(", lost {}, ignored {}", report.Total("lost"), report.Total("ignored"));
   text_ += "\n";
 }
 

@@ -172,6 +172,7 @@ std::string World::Run() {
     if (!last) GoOn();
   }
   if (!rules_->verdict().empty()) return rules_->verdict();
+  report_ = EmptyReport(*strategy_);
   for (const auto& actor : actors_) actor->Report(report_);
   rules_->Finished(report_);
   return rules_->verdict();

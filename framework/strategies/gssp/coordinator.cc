@@ -184,6 +184,6 @@ std::string Coordinator::Describe() const {
   return fmt::format("gssp coordinator: grouped {}", Counted(regroups_, "time"));
 }
 
-void Coordinator::Report(ProtocolReport& report) const { report.regroups += regroups_; }
+void Coordinator::Report(ProtocolReport& report) const { report.Count("regroups", regroups_); }
 
 }  // namespace dtrain::gssp

@@ -287,8 +287,8 @@ std::string GroupServer::Describe() const {
 void GroupServer::Report(ProtocolReport& report) const {
   report.Add(counted_);
   report.clock_lead_max = std::max(report.clock_lead_max, admission_.lead_max());
-  report.exchanges += exchanges_;
-  report.down_transfers += answers_;
+  report.Count("exchanges", exchanges_);
+  report.Count(kDownTransfers.name, answers_);
   if (!IsActive(server_)) report.idle_servers.push_back(server_);
 }
 

@@ -52,6 +52,13 @@ class Gssp : public Strategy {
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const override;
 
+  std::vector<StrategyCounter> counters() const override {
+    return {kUpTransfers,
+            kDownTransfers,
+            {"exchanges", "sums of gradients, or weights, that a group sent to the others"},
+            {"regroups", "new groupings that moved a worker"}};
+  }
+
  private:
   void ReadGrouping(config::Reader& reader);
   void CheckGroupOf(int workers, int servers, std::vector<KeyError>& errors) const;

@@ -151,7 +151,7 @@ std::string GsspWorker::Describe() const {
 }
 
 void GsspWorker::Report(ProtocolReport& report) const {
-  report.up_transfers += clock_ + flushed_;
+  report.Count(kUpTransfers.name, clock_ + flushed_);
   report.group = server_of_[id_];
 }
 

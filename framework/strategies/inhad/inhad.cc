@@ -69,6 +69,21 @@ class Inhad : public Strategy {
     }
   }
 
+  std::vector<StrategyCounter> counters() const override {
+    return {kUpTransfers,
+            kDownTransfers,
+            {"rounds", "pulls that made an update"},
+            {"dropped", "gradients that were thrown away, too old"},
+            {"merged",
+             "with late: keep, gradients that were summed with others of another version, and "
+             "count as old as these are on average"},
+            {"slot_waits",
+             "steps that began late, because the node had taken neither of the two gradients that "
+             "the worker handed in before"},
+            kLostGradients,
+            {"ignored", "messages of nodes that had been given up"}};
+  }
+
  private:
   ServerKeys servers_;
   InhadOptions options_;

@@ -325,10 +325,10 @@ std::string NodeAggregator::Describe() const {
 }
 
 void NodeAggregator::Report(ProtocolReport& report) const {
-  report.dropped += dropped_;
-  report.lost += lost_;
-  report.merged += merged_;
-  report.up_transfers += pulls_;
+  report.Count("dropped", dropped_);
+  report.Count(kLostGradients.name, lost_);
+  report.Count("merged", merged_);
+  report.Count(kUpTransfers.name, pulls_);
 }
 
 }  // namespace dtrain::inhad

@@ -282,9 +282,9 @@ std::string Scheduler::Describe() const {
 
 void Scheduler::Report(ProtocolReport& report) const {
   report.Add(counted_);
-  report.rounds += version_;
-  report.lost += lost_;
-  report.ignored += ignored_;
+  report.Count("rounds", version_);
+  report.Count(kLostGradients.name, lost_);
+  report.Count("ignored", ignored_);
 }
 
 }  // namespace dtrain::inhad

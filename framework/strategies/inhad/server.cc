@@ -181,7 +181,7 @@ std::string InhadServer::Describe() const {
 
 void InhadServer::Report(ProtocolReport& report) const {
   if (!scheduler_) return;
-  report.down_transfers += broadcasts_;
+  report.Count(kDownTransfers.name, broadcasts_);
   scheduler_->Report(report);
 }
 

@@ -100,6 +100,6 @@ std::string InhadWorker::Describe() const {
                      Counted(submitted_, "gradient"), kPhases[phase_], base_, why);
 }
 
-void InhadWorker::Report(ProtocolReport& report) const { report.slot_waits += waits_; }
+void InhadWorker::Report(ProtocolReport& report) const { report.Count("slot_waits", waits_); }
 
 }  // namespace dtrain::inhad

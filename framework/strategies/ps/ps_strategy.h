@@ -23,6 +23,7 @@ class PsStrategy : public Strategy {
   }
 
   std::unique_ptr<Actor> MakeActor(ActorId id, const ActorSetup& setup) const final;
+  std::vector<StrategyCounter> counters() const override { return {kUpTransfers, kDownTransfers}; }
 
  protected:
   virtual std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const = 0;

@@ -147,10 +147,10 @@ std::string PsWorker::Describe() const {
 // it here.
 void PsWorker::Report(ProtocolReport& report) const {
   report.Add(counted_);
-  report.up_transfers += clock_;
+  report.Count(kUpTransfers.name, clock_);
   // Each step requests weights once: with its gradient or, with prefetch, when it starts.
   const int64_t asked = clock_ + (options_.prefetch && phase_ == kComputing ? 1 : 0);
-  report.down_transfers += asked - (AllAnswered() ? 0 : 1);
+  report.Count(kDownTransfers.name, asked - (AllAnswered() ? 0 : 1));
   const bool answered = arriving_[0] != kAwaited && staleness_ != kNoStaleness;
   if (answered && !AllAnswered()) report.AddStaleness(staleness_);
 }
