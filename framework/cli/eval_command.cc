@@ -43,7 +43,11 @@ void Print(const Evaluation& evaluation, const std::vector<std::string>& metrics
     if (evaluation.perplexity) result["perplexity"] = *evaluation.perplexity;
     if (evaluation.bleu) result["bleu"] = *evaluation.bleu;
     if (guess) {
-      result["guess_accuracy"] = guess->accuracy;
+      if (guess->loss) {
+        result["guess_loss"] = *guess->loss;
+      } else {
+        result["guess_accuracy"] = guess->accuracy;
+      }
       if (guessing) result["guessing"] = true;
     }
     std::cout << JsonText(result) << '\n';
@@ -103,7 +107,8 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
   busy.reset();
   if (transport.rank() != 0) return 0;
   const std::optional<Guess> guess = GuessOf(*graph, *samples, split);
-  const bool guessing = guess && IsGuessing(evaluation.metrics.at(0), *guess);
+  const double judged = guess && !guess->loss ? evaluation.metrics.at(0) : evaluation.loss;
+  const bool guessing = guess && IsGuessing(judged, *guess);
   Print(evaluation, net->metric_names(), options.split, guess, guessing, json);
   if (!std::isfinite(evaluation.loss)) {
     throw DivergedError(
@@ -111,7 +116,7 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
         "the weights are too large for 32-bit numbers; train with a lower learning rate");
   }
   if (guessing) {
-    log::Warning("{}", GuessText(evaluation.metrics.at(0), *guess, options.split));
+    log::Warning("{}", GuessText(judged, *guess, options.split));
   }
   return 0;
 }

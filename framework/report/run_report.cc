@@ -123,12 +123,18 @@ void NoteGuessing(const json& summary, ordered_json& report) {
   const auto test = summary.find("test");
   if (test == summary.end() || !test->is_object()) return;
   const auto guessing = test->find("guessing");
-  const std::optional<double> guess = NumberIn(*test, "guess_accuracy");
-  if (guessing == test->end() || *guessing != true || !guess) return;
-  report["notes"].push_back(
-      fmt::format("the test accuracy is that of guessing: the same answer for every sample has "
-                  "{:.2f} %. The model has not learned, or the classes are very uneven",
-                  100 * *guess));
+  if (guessing == test->end() || *guessing != true) return;
+  if (const std::optional<double> guess = NumberIn(*test, "guess_accuracy")) {
+    report["notes"].push_back(
+        fmt::format("the test accuracy is that of guessing: the same answer for every sample has "
+                    "{:.2f} %. The model has not learned, or the classes are very uneven",
+                    100 * *guess));
+  } else if (const std::optional<double> loss = NumberIn(*test, "guess_loss")) {
+    report["notes"].push_back(
+        fmt::format("the test loss is that of guessing: the mean of the training labels as every "
+                    "answer has {:.4g}. The model has not learned",
+                    *loss));
+  }
 }
 
 bool IsRunFolder(const fs::path& folder) {

@@ -44,7 +44,8 @@ struct TestResult {
   std::optional<int64_t> step = {};   // step of the evaluated weights if they are not the last
   std::optional<int64_t> epoch = {};  // epoch of the evaluated weights, if the best were kept
   std::optional<double> guess_accuracy = {};  // of the same answer for every sample
-  bool guessing = false;                      // the accuracy is no better than that
+  std::optional<double> guess_loss = {};      // the same of a regression
+  bool guessing = false;                      // the accuracy, or the loss, is no better than that
 };
 
 // Criterion is the quantity by which results are compared: accuracy for classes, perplexity for sentences, otherwise

@@ -37,6 +37,7 @@ ordered_json Json(const TestResult& test) {
   Put(json, "bleu", test.bleu);
   for (const auto& [name, value] : test.others) json[name] = value;
   Put(json, "guess_accuracy", test.guess_accuracy);
+  Put(json, "guess_loss", test.guess_loss);
   if (test.guessing) json["guessing"] = true;
   Put(json, "step", test.step);
   Put(json, "epoch", test.epoch);

@@ -63,6 +63,8 @@ TEST_F(ReportPageTest, SaysThatAnAccuracyIsThatOfGuessing) {
   };
   EXPECT_THAT(notes_of(R"({"accuracy": 0.1135, "guess_accuracy": 0.1135, "guessing": true})"),
               HasSubstr("is that of guessing: the same answer for every sample has 11.35 %"));
+  EXPECT_THAT(notes_of(R"({"loss": 2.5, "guess_loss": 2, "guessing": true})"),
+              HasSubstr("the test loss is that of guessing"));
   for (const char* test : {R"({"accuracy": 0.9, "guess_accuracy": 0.1135})", "3",
                            R"({"guessing": true})", R"({"guess_accuracy": 0.1, "guessing": 1})"}) {
     EXPECT_EQ(notes_of(test), "[]") << test;

@@ -97,6 +97,18 @@ TEST(Guessing, ReachesTwoStandardErrorsAboveIt) {
   EXPECT_TRUE(IsGuessing(1, {1, 2})) << "there is one class alone";
 }
 
+TEST(Guessing, OfARegressionLeavesTheVarianceAsItIs) {
+  const Guess guess{.samples = 400, .loss = 2.0};
+  EXPECT_TRUE(IsGuessing(2.5, guess));
+  EXPECT_TRUE(IsGuessing(1.99, guess)) << "less than 4 / 400 below";
+  EXPECT_FALSE(IsGuessing(1.97, guess));
+  EXPECT_TRUE(IsGuessing(std::nan(""), guess));
+  EXPECT_EQ(
+      GuessText(2.5, guess),
+      "test loss 2.5 is that of guessing: the mean of the training labels as every answer has "
+      "2; check the labels, and try another solver.lr or more epochs");
+}
+
 class GuessingRun : public RunFixture {
  protected:
   RunConfig OfLine(const std::string& output, bool tells,

@@ -112,6 +112,34 @@ TEST_F(OwnTables, AModelThatDoesNotFitIsRefusedWithWhatWasRead) {
               testing::HasSubstr("3 columns (, a, b)"));
 }
 
+// The labels of the one table are those of the other in another order.
+TEST_F(OwnTables, ARegressionThatLearnsNothingSaysSo) {
+  const auto said = [&](bool shuffled, Summary& summary) {
+    std::string text = "a,b,y\n";
+    const Random random(3, Purpose::kSelfTest);
+    for (uint64_t i = 0; i < 400; ++i) {
+      const double a = random.Uniform(2 * i), b = random.Uniform(2 * i + 1);
+      const uint64_t j = shuffled ? (i * 147 + 5) % 400 : i;
+      text += fmt::format("{},{},{}\n", a, b,
+                          1000 + 50 * random.Uniform(2 * j) - 20 * random.Uniform(2 * j + 1));
+    }
+    Write("t.csv", text);
+    testing::internal::CaptureStderr();
+    summary = Run(Config("mean_squared_error", 1, "task: regression", {"epochs=5"})).summary;
+    std::filesystem::remove_all(folder_ / "run");
+    return testing::internal::GetCapturedStderr();
+  };
+  Summary summary;
+  EXPECT_THAT(said(false, summary), testing::Not(testing::HasSubstr("guessing")));
+  ASSERT_TRUE(summary.test->guess_loss.has_value());
+  EXPECT_FALSE(summary.test->guessing);
+  // The variance of 50 u - 20 v, of which 40 test samples differ a little.
+  EXPECT_NEAR(*summary.test->guess_loss, (2500 + 400) / 12.0, 80);
+  EXPECT_THAT(said(true, summary),
+              testing::HasSubstr("that of guessing: the mean of the training"));
+  EXPECT_TRUE(summary.test->guessing);
+}
+
 TEST_F(OwnTables, ALineIsFoundByAnyNumberOfWorkers) {
   WriteLine(false);
   for (const char* workers : {"1", "2"}) {
