@@ -65,11 +65,25 @@ TEST_F(ArraysSystemTest, AnswersAreTheSameWhereverTheChannelsAre) {
   EXPECT_EQ(refused.code, 3);
   EXPECT_THAT(refused.err, HasSubstr("turned.npy: [40, 6, 5, 3], the model takes samples of"));
   EXPECT_THAT(Run("predict --weights run last.npy").err, Not(HasSubstr("deviations")));
-  std::vector<float> larger = Samples(false);
-  for (float& value : larger) value *= 255;
-  Write("larger.npy", "40, 5, 6, 3", larger);
-  EXPECT_THAT(Run("predict --weights run larger.npy").err,
-              HasSubstr("larger.npy: its numbers are on average "));
+  // Each number of a channel as many of its standard deviations above its mean.
+  const std::vector<float> samples = Samples(false);
+  const auto answered = [&](double deviations) {
+    std::vector<float> far = samples;
+    for (size_t c = 0; c < kChannels; ++c) {
+      double sum = 0, squares = 0;
+      for (size_t i = c; i < samples.size(); i += kChannels) {
+        sum += samples[i];
+        squares += static_cast<double>(samples[i]) * samples[i];
+      }
+      const double count = static_cast<double>(samples.size()) / kChannels, mean = sum / count;
+      const double above = deviations * std::sqrt(squares / count - mean * mean);
+      for (size_t i = c; i < far.size(); i += kChannels) far[i] = static_cast<float>(mean + above);
+    }
+    Write("far.npy", "40, 5, 6, 3", far);
+    return Run("predict --weights run far.npy").err;
+  };
+  EXPECT_THAT(answered(9.5), Not(HasSubstr("deviations")));
+  EXPECT_THAT(answered(10.6), HasSubstr("far.npy: its numbers are on average 1"));
 }
 
 }  // namespace
