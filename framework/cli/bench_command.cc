@@ -191,7 +191,7 @@ int BenchSums(const BenchOptions& options, const Invocation& invocation) {
                      "name the profile to add them to: --profile FILE (dtrain time --profile)");
   }
   const Placement placement = PlacementOf(config);
-  if (!config.strategy->synchronous() || placement.servers > 0) {
+  if (!config.strategy->traits().collectives) {
     throw UsageError("strategy '" + config.strategy_name + "' uses no all-reduce over all workers",
                      "choose a strategy that uses all-reduces: --set strategy.name=mgwfbp");
   }

@@ -84,10 +84,7 @@ class StepForecast {
   static bool HasPlan(const std::string& collective) {
     return CollectiveRegistry::Get("collective", collective).rules != nullptr;
   }
-  static bool IsSchedule(const RunConfig& config) {
-    const Placement placement = config.strategy->Place(2);
-    return config.strategy->synchronous() && placement.actors() <= placement.workers;
-  }
+  static bool IsSchedule(const RunConfig& config) { return config.strategy->traits().collectives; }
 
   bool IsOwn(const std::string& compressor) const {
     return given_.compress.on() && NameWithKey(compressor).name == given_.compress.name;

@@ -16,8 +16,8 @@ std::unique_ptr<DeviceResidual> DeviceResidual::For(const ExchangeSpec& spec,
                                                     const Device& device) {
   const CompressConfig& compress = spec.actors.compress;
   const bool serves = device.queue != nullptr && compress.on() && !compress.rounds() &&
-                      compress.clip_norm == 0 && spec.statistics == nullptr && spec.synchronous() &&
-                      spec.placement().servers == 0;
+                      compress.clip_norm == 0 && spec.statistics == nullptr &&
+                      spec.traits().collectives;
   return serves ? std::make_unique<DeviceResidual>(spec, device) : nullptr;
 }
 

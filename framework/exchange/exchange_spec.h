@@ -77,7 +77,7 @@ struct ExchangeSpec {
             .overlap = overlap_buckets,
             .rounds = actors.compress.rounds()};
   }
-  bool synchronous() const { return strategy->synchronous(); }
+  StrategyTraits traits() const { return strategy->traits(); }
 };
 
 }  // namespace dtrain

@@ -7,7 +7,7 @@ namespace {
 
 BlobMemory HomeOf(const ExchangeSpec& spec, const Device& device) {
   const bool stays =
-      spec.placement().servers == 0 && !spec.actors.compress.on() && spec.statistics == nullptr;
+      spec.traits().collectives && !spec.actors.compress.on() && spec.statistics == nullptr;
   return stays ? BlobMemory{.device = device} : BlobMemory{.pinned_for = device.queue};
 }
 

@@ -44,7 +44,7 @@ void ModelAtBoundary::BringSolver(DeviceQueue* queue) {
 void ModelAtBoundary::Collect(Transport& transport, bool with_solver) {
   Drop();
   const Placement& placement = spec_.placement();
-  if (placement.servers == 0) {
+  if (spec_.traits().collectives) {
     const std::vector<Driver::Master> masters = driver_.Masters();
     DT_CHECK(masters.size() == 1 && masters[0].range == (Range{0, spec_.size()}));
     weights_ = masters[0].weights;

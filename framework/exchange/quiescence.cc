@@ -8,9 +8,8 @@
 namespace dtrain {
 namespace {
 
-Rank LeaderRank(const Placement& placement) {
-  return placement.servers > 0 ? placement.RankOf(placement.ServerId(0)) : 0;
-}
+// Every run has the rank of a coordinator, if no coordinator.
+Rank LeaderRank(const Placement& placement) { return placement.RankOf(placement.CoordinatorId()); }
 
 }  // namespace
 
@@ -64,14 +63,14 @@ void Quiescence::HandleMessages() {
 // ------------------------------------------------------------------ a worker's rank
 
 void Quiescence::StepStarts(int64_t samples) {
-  if (spec_.synchronous()) return;
+  if (spec_.traits().lockstep) return;
   driver_.service().Send(leader_rank_, control::Started{samples, std::exchange(ended_, {})});
 }
 
 void Quiescence::StepEnded() {
   const StepOutcome& outcome = driver_.outcome();
   ended_ = {outcome.samples, outcome.loss_sum, outcome.stop, outcome.finite};
-  if (!spec_.synchronous()) {
+  if (!spec_.traits().lockstep) {
     if (driver_.held()) SendHeld();
     return;
   }
@@ -177,7 +176,7 @@ void Quiescence::HoldIfDue() {
 }
 
 void Quiescence::KeepHeld(const control::Held& held) {
-  if (spec_.synchronous()) {
+  if (spec_.traits().lockstep) {
     leader_.ended = held.samples_applied;
     leader_.stop |= held.before.stop != 0;
     leader_.finite &= held.before.finite != 0;

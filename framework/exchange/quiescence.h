@@ -79,7 +79,7 @@ class Quiescence {
     Progress progress;
   };
 
-  bool local() const { return spec_.synchronous() && spec_.placement().servers == 0; }
+  bool local() const { return spec_.traits().collectives; }
   void Withdraw();  // starts no more steps of this rank's worker
   void SendHeld();
   void Reach(const BoundaryState& state);

@@ -31,7 +31,7 @@ std::vector<int> NodesWithMessages(const ExchangeSpec& spec) {
 }
 
 std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
-  if (!spec.window || spec.rank_nodes.empty() || spec.placement().servers == 0) return nullptr;
+  if (!spec.window || spec.rank_nodes.empty() || spec.traits().collectives) return nullptr;
   return NodeWindow::Make(transport, NodesWithMessages(spec),
                           {.elements = spec.size() + Reducer::kTailSize});
 }
@@ -90,7 +90,7 @@ RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec
     dependencies.channel =
         std::make_unique<TransportChannel>(transport, pools, dependencies.window.get());
   }
-  if (placement.ranks() > 1 && placement.servers == 0) {
+  if (placement.ranks() > 1 && spec.traits().collectives) {
     dependencies.collective = MakeCollective(spec.collective, transport, spec.collective_options());
     if (spec.actors.compress.on() && !spec.actors.compress.rounds()) {
       dependencies.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,

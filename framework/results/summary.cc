@@ -49,7 +49,8 @@ void DescribeTraining(const TrainedEpoch& epoch, const Graph& graph, Summary& su
 void DescribeRun(const RunConfig& config, const Graph& graph, const ExecutionPlan& plan,
                  Summary& summary) {
   DescribeConfig(config, summary);
-  if (plan.workers > 1 && PlacementOf(config).servers == 0) summary.collective = plan.collective;
+  if (plan.workers > 1 && config.strategy->traits().collectives)
+    summary.collective = plan.collective;
   summary.model = graph.name();
   summary.dataset = config.data.name;
   summary.device = plan.device;

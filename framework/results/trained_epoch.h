@@ -35,7 +35,7 @@ struct TrainedEpoch {
 // as itself.  An epoch at whose end the run pauses ends there for all workers.
 class EpochCounter {
  public:
-  EpochCounter(bool synchronous, int workers) : synchronous_(synchronous), workers_(workers) {}
+  EpochCounter(bool lockstep, int workers) : lockstep_(lockstep), workers_(workers) {}
 
   // Called at the start of a run and at each boundary.
   void BoundaryAt(int64_t samples_applied) {
@@ -44,7 +44,7 @@ class EpochCounter {
   }
   // `step` is the step number in the run, or in asynchronous runs the worker's own.  `found.epoch` is set here.
   void Add(const BoundarySchedule& rule, int64_t step, TrainedEpoch found) {
-    found.epoch = synchronous_ ? rule.EpochOfStep(step) : EpochNow(rule);
+    found.epoch = lockstep_ ? rule.EpochOfStep(step) : EpochNow(rule);
     own_ += found.samples;
     trained_.Add(found);
   }
@@ -61,7 +61,7 @@ class EpochCounter {
     return std::min(boundary_at_ + own_ * workers_, last) / rule.epoch_samples;
   }
 
-  bool synchronous_;
+  bool lockstep_;
   int workers_;
   int64_t boundary_at_ = 0;
   int64_t own_ = 0;  // samples since the last boundary

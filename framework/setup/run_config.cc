@@ -53,7 +53,8 @@ void CheckDeaths(Reader cluster, Reader strategy, const RunConfig& run) {
 
 // Only our own collectives can sum numbers of 16 bits.
 void CheckRoundedSums(Reader root, const RunConfig& run) {
-  if (!run.compress.rounds() || !run.strategy->synchronous() || SumsRounded(run.collective)) return;
+  if (!run.compress.rounds() || !run.strategy->traits().lockstep || SumsRounded(run.collective))
+    return;
   root.AddError("collective",
                 fmt::format("collective '{}' sums floats of 32 bits, and compressor '{}' sends 16",
                             run.collective, run.compress.name),
@@ -91,7 +92,7 @@ void ReadPlanning(Reader reader, RunConfig& run) {
 void ReadStrategyKeys(Reader reader, Strategy& strategy, RunConfig& run) {
   strategy.Configure(reader);
   if (strategy.PlansByTime()) ReadPlanning(reader, run);
-  if (strategy.synchronous()) return;
+  if (strategy.traits().lockstep) return;
   run.record =
       reader.Bool("record", false).Help("record the order of events for dtrain simulate --replay");
 }
@@ -151,7 +152,7 @@ std::string HintFor(const RunConfig& run) {
 // Refuses densities that change: asynchronous workers are at different steps, and epochs count the steps of all of
 // them.
 void CheckDensities(Reader reader, Reader strategy, const RunConfig& run) {
-  if (run.strategy->synchronous()) return;
+  if (run.strategy->traits().lockstep) return;
   const auto refuse = [&](const std::string& key) {
     reader.AddError(key,
                     fmt::format("strategy '{}' has one density all the time", run.strategy_name),
@@ -163,7 +164,7 @@ void CheckDensities(Reader reader, Reader strategy, const RunConfig& run) {
 
 // Moves the solver's momentum to the workers, and also its clipping, since that acts on the input of momentum.
 void TakeMomentum(Reader root, Reader reader, RunConfig& run) {
-  if (!run.strategy->synchronous() || !run.compress.compressor->corrects_momentum()) return;
+  if (!run.strategy->traits().lockstep || !run.compress.compressor->corrects_momentum()) return;
   Solver::WithoutMomentum without = run.solver.solver->TakeMomentum();
   if (without.solver == nullptr) {
     reader.AddError(
@@ -209,7 +210,7 @@ void ReadCompress(Reader root, RunConfig& run) {
   Reader reader = root.Section("compress", "which entries of a gradient are sent");
   run.compress = ReadCompressConfig(reader);
   if (!run.compress.on()) return;
-  if (run.strategy->synchronous() && !run.compress.rounds()) {
+  if (run.strategy->traits().lockstep && !run.compress.rounds()) {
     ReadSelectionExchange(reader, run.compress);
   }
   if (run.strategy->PlansByTime() && run.compress.FollowsBuckets()) {
@@ -246,7 +247,7 @@ void ReadBatchNorm(Reader root, RunConfig& run) {
                                    "local: each worker uses statistics of its own samples; sync: "
                                    "of all workers' samples");
   run.sync_batch_norm = mode == "sync";
-  if (run.sync_batch_norm && !run.strategy->synchronous()) {
+  if (run.sync_batch_norm && !run.strategy->traits().lockstep) {
     root.AddError("batch_norm",
                   fmt::format("batch_norm 'sync' needs workers that take their steps together; in "
                               "'{}' each takes its own",

@@ -39,7 +39,7 @@ std::vector<int> RankNodesOf(const RunConfig& config, const Placement& placement
 
 // True if entries are selected from the whole model, which is then all-reduced at once.
 bool SelectsFromAll(const RunConfig& config) {
-  return config.strategy->synchronous() && config.compress.on() &&
+  return config.strategy->traits().lockstep && config.compress.on() &&
          config.compress.scope == Compressor::Scope::kModel;
 }
 
@@ -210,8 +210,8 @@ void PlaceOnHosts(const std::vector<std::string>& hosts, RunConfig& config) {
 
 std::vector<int> PlanNodesOf(const RunConfig& config) {
   if (config.workers == 1 || !GoesByNodes(config.collective)) return {};
+  if (!config.strategy->traits().collectives) return {};
   const Placement placement = config.strategy->Place(static_cast<int>(config.workers));
-  if (placement.servers > 0) return {};
   if (config.cluster.per_node_given) return NodesOfRanks(placement, config.cluster.per_node());
   return RankNodesOf(config, placement);
 }

@@ -32,7 +32,7 @@ ProtocolReport Sum(ProtocolReport now, const ProtocolReport& before) {
 StepReport SampleCounts(const ExchangeSpec& spec, int worker, int64_t step) {
   const BoundarySchedule& rule = spec.rule;
   const int workers = spec.placement().workers;
-  if (!spec.synchronous()) {
+  if (!spec.traits().lockstep) {
     const int64_t samples = SplitEvenly({0, rule.batch}, workers, worker).size();
     return {.samples = std::max<int64_t>(samples, 1)};
   }
@@ -141,9 +141,9 @@ void SimRank::ComputeStep() {
   worker_.compute += timing.end;
   report_.compute = compute_time_ = timing.end;
   const size_t last = setup_.exchange.layer_gradients.ranges.size() - 1;
-  // With servers nothing is sent before the end of the step, so only the last gradient is
+  // Without collectives nothing is sent before the end of the step, so only the last gradient is
   // announced.
-  for (size_t gradient = setup_.exchange.placement().servers > 0 ? last : 0; gradient < last;
+  for (size_t gradient = setup_.exchange.traits().collectives ? 0 : last; gradient < last;
        ++gradient) {
     events_.After(timing.ready[gradient], [this, gradient] { Announce(gradient); });
   }

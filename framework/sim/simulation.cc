@@ -141,7 +141,7 @@ Simulation::World::World(const SimulationSetup& given)
   const ExchangeSpec& spec = setup.exchange;
   const int size = spec.placement().ranks();
   const auto wake = [this](Rank rank) { ranks[rank]->Wake(); };
-  if (spec.placement().servers == 0 && size > 1) {
+  if (spec.traits().collectives && size > 1) {
     reductions = std::make_unique<SimReductions>(events, CostOfAllReduce(setup), size,
                                                  spec.overlap_buckets, wake);
     if (spec.actors.compress.rounds()) {
@@ -296,8 +296,8 @@ double Simulation::World::Loss() const {
   };
   const StepOutcome& outcome = ranks[0]->driver().outcome();
   const Quiescence::Progress& progress = ranks[0]->quiescence().progress();
-  return setup.exchange.synchronous() ? mean(outcome.loss_sum, outcome.samples)
-                                      : mean(progress.loss_sum, progress.samples);
+  return setup.exchange.traits().lockstep ? mean(outcome.loss_sum, outcome.samples)
+                                          : mean(progress.loss_sum, progress.samples);
 }
 
 Simulation::Simulation(const SimulationSetup& setup) : world_(std::make_unique<World>(setup)) {}

@@ -19,7 +19,7 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
                              std::shared_ptr<const Dataset> dataset)
     : seed_(config.seed),
       parts_(config.accumulate),
-      synchronous_(config.strategy->synchronous()),
+      lockstep_(config.strategy->traits().lockstep),
       threads_(plan.threads) {
   const int workers = static_cast<int>(config.workers);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset, config.batch);
@@ -58,9 +58,9 @@ void NumericEngine::CountFrom(int64_t step_offset) {
   step_offset_ = step_offset;
   const int workers = static_cast<int>(workers_.size());
   for (int worker = 0; worker < workers; ++worker) {
-    workers_[worker].batches = synchronous_ ? TrainingBatches(*dataset_, *sampler_, worker, workers,
-                                                              0, kEndless, step_offset)
-                                            : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
+    workers_[worker].batches =
+        lockstep_ ? TrainingBatches(*dataset_, *sampler_, worker, workers, 0, kEndless, step_offset)
+                  : OwnBatches(*dataset_, *sampler_, worker, workers, 0);
   }
 }
 
@@ -81,8 +81,8 @@ int64_t NumericEngine::Begin(int worker, int64_t step, const Blob& weights, floa
 int64_t NumericEngine::SamplesOf(int worker, int64_t step) const {
   const auto k = static_cast<uint64_t>(step);
   const int workers = static_cast<int>(workers_.size());
-  const StepShare part = synchronous_ ? sampler_->ShareOf(k - step_offset_, worker, workers)
-                                      : sampler_->OwnShareOf(k, worker, workers);
+  const StepShare part = lockstep_ ? sampler_->ShareOf(k - step_offset_, worker, workers)
+                                   : sampler_->OwnShareOf(k, worker, workers);
   return part.share.size();
 }
 

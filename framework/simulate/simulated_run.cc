@@ -209,8 +209,8 @@ void SimulatedRun::GoOn() {
                            .solver = &start_.solver,
                            .ranks = &actors_,
                            .kept = &start_.ranks.kept};
-  const bool synchronous = config_.strategy->synchronous();
-  setup_.first_step = start_.position.step - (synchronous ? 0 : start_.step_offset);
+  const bool lockstep = config_.strategy->traits().lockstep;
+  setup_.first_step = start_.position.step - (lockstep ? 0 : start_.step_offset);
   setup_.first_time = FromSeconds(start_.so_far.training_seconds);
   progress_.steps = start_.position.step * config_.workers;
   for (int worker = 0; worker < setup_.exchange.placement().workers; ++worker) {
@@ -276,7 +276,7 @@ void SimulatedRun::BeginSession() {
 void SimulatedRun::CountEpochs() {
   const int workers = setup_.exchange.placement().workers;
   counters_.assign(static_cast<size_t>(workers),
-                   EpochCounter(config_.strategy->synchronous(), workers));
+                   EpochCounter(config_.strategy->traits().lockstep, workers));
   for (EpochCounter& counter : counters_) counter.BoundaryAt(session_->now().samples_applied);
   engine_->Watch([this](int worker, int64_t step, const TrainedEpoch& found) {
     counters_[static_cast<size_t>(worker)].Add(setup_.exchange.rule, step, found);

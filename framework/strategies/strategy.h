@@ -47,6 +47,16 @@ struct ActorSetup {
   bool may_fail = false;  // workers may die, so actors that wait for others use timeouts
 };
 
+// Says what kind of protocol a strategy is.  The code around strategies asks for this, and for nobody's name.
+struct StrategyTraits {
+  // True: all workers take each step together, on equal weights, each on its share of a global batch.  False: each
+  // takes mini-batches of its own, in its own time.
+  bool lockstep = false;
+  // True: gradients are summed over all workers (Effects::Reduce), as the run's `collective` does it, and every worker
+  // has the whole model.  False: actors send messages.
+  bool collectives = false;
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -55,9 +65,7 @@ class Strategy {
   // (setup/run_config.h).
   virtual void Configure(config::Reader& reader) = 0;
 
-  // True if all workers end the same step together, on equal weights; else each takes its own
-  // mini-batches.
-  virtual bool synchronous() const = 0;
+  virtual StrategyTraits traits() const = 0;
   // True if the strategy can be used with this compressor.
   virtual bool Takes(const Compressor&) const { return false; }
   // Returns all actors of a run with so many workers, and their ranks.

@@ -84,8 +84,8 @@ const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
 // state of its own for each unit.
 bool MayChange(const Strategy& strategy, const std::string& key) {
   // In a synchronous run, steps are the run's, and no worker has a position of its own in the data.
-  if (key == "batch") return strategy.synchronous();
-  if (key == "compress.exchange" || key == "compress.scope") return !strategy.synchronous();
+  if (key == "batch") return strategy.traits().lockstep;
+  if (key == "compress.exchange" || key == "compress.scope") return !strategy.traits().lockstep;
   if (key.starts_with("compress.")) return key != "compress.name";
   constexpr std::string_view kSection = "strategy.";
   return key.starts_with(kSection) && strategy.MayChange(key.substr(kSection.size()));
@@ -194,7 +194,7 @@ RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& stored
 }  // namespace
 
 bool KeepsRankState(const RunConfig& config) {
-  return !config.strategy->synchronous() || config.compress.on();
+  return !config.strategy->traits().lockstep || config.compress.on();
 }
 
 RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Dataset& dataset,

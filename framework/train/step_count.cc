@@ -79,7 +79,7 @@ int64_t StepOffsetOf(const Checkpoint& checkpoint, const RunConfig& config, int6
         "with --weights");
   }
   const int64_t expected = before.SamplesOf(position.step);
-  const bool fits = config.strategy->synchronous()
+  const bool fits = config.strategy->traits().lockstep
                         ? position.samples_applied == expected
                         : before.StepsOf(position.samples_applied) == position.step;
   if (!fits) {

@@ -38,7 +38,7 @@ class Trainer : public RunHost {
         request_(request),
         transport_(transport),
         placement_(PlacementOf(config)),
-        synchronous_(config.strategy->synchronous()),
+        lockstep_(config.strategy->traits().lockstep),
         learning_rate_(config.solver, static_cast<double>(config.epochs), placement_.workers),
         outputs_(config_, transport.rank() == 0),
         status_(StatusRecord::OfThisProcess(transport.rank())) {}
@@ -90,7 +90,7 @@ class Trainer : public RunHost {
   const TrainRequest& request_;
   Transport& transport_;
   const Placement placement_;
-  const bool synchronous_;
+  const bool lockstep_;
   const LearningRate learning_rate_;
   RunOutputs outputs_;
   StatusRecord status_;
@@ -110,7 +110,7 @@ class Trainer : public RunHost {
 
   std::optional<RunSession> session_;
   RunAccounts accounts_;
-  EpochCounter trained_{synchronous_, placement_.workers};
+  EpochCounter trained_{lockstep_, placement_.workers};
   Nanos timeline_origin_ = 0;
 };
 
@@ -157,7 +157,7 @@ bool Trainer::SetUp() {
                    rule, inputs.start, *this);
   trained_.BoundaryAt(now().samples_applied);
   next_batch_ =
-      inputs.worker ? inputs.worker->steps : now().step - (synchronous_ ? 0 : rule.step_offset);
+      inputs.worker ? inputs.worker->steps : now().step - (lockstep_ ? 0 : rule.step_offset);
   PrepareState(inputs);
   if (IsFinished(inputs.start, rule)) return false;
   const std::optional<ModelProfile> profile = PlanBuckets(inputs.start, rule);
@@ -233,11 +233,11 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   if (!HasWorker()) return nullptr;
   const int rank = transport_.rank();
   const RunPosition& position = session_->position();
-  const uint64_t first = static_cast<uint64_t>(synchronous_ ? position.first().step : next_batch_);
-  BatchFiller filler = synchronous_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
-                                                      static_cast<uint64_t>(position.last_step()),
-                                                      position.rule().step_offset)
-                                    : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
+  const uint64_t first = static_cast<uint64_t>(lockstep_ ? position.first().step : next_batch_);
+  BatchFiller filler = lockstep_ ? TrainingBatches(*dataset_, *sampler_, rank, workers(), first,
+                                                   static_cast<uint64_t>(position.last_step()),
+                                                   position.rule().step_offset)
+                                 : OwnBatches(*dataset_, *sampler_, rank, workers(), first);
   return std::make_unique<Prefetcher>(*dataset_, sampler_->MaxShare(workers()), std::move(filler));
 }
 
@@ -295,8 +295,8 @@ void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos comput
 // Updates the position: by this step of all workers, or by the progress that rank 0 has received.
 void Trainer::Follow(const StepOutcome& outcome) {
   RunPosition& position = session_->position();
-  if (synchronous_) position.Add(outcome);
-  const bool moved = synchronous_ || position.UpdateProgress(exchange_->progress());
+  if (lockstep_) position.Add(outcome);
+  const bool moved = lockstep_ || position.UpdateProgress(exchange_->progress());
   Say(Doing::kTraining);
   if (moved) Log();
 }
@@ -312,7 +312,7 @@ void Trainer::Log() {
 // Adds the progress of asynchronous workers since their last report.  Logs it only if it is a whole batch or more; the
 // rest is in the line of another step.
 void Trainer::ReadBoundary() {
-  if (synchronous_) return;
+  if (lockstep_) return;
   const int64_t step = now().step;
   if (session_->position().UpdateProgress(exchange_->progress()) && now().step > step) Log();
 }

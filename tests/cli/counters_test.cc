@@ -43,7 +43,7 @@ class CountingWorker : public SyncWorker {
 class Abacus : public Strategy {
  public:
   void Configure(config::Reader&) override {}
-  bool synchronous() const override { return true; }
+  StrategyTraits traits() const override { return {.lockstep = true, .collectives = true}; }
   std::vector<Range> Buckets(const LayerGradients& layer_gradients) const override {
     return {{0, layer_gradients.total()}};
   }

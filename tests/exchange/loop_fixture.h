@@ -197,7 +197,7 @@ inline void FollowTrace(const Scheme& scheme, const Strategy& strategy, const Tr
       }
       Compute(*exchange, std::move(turn), rank, step, terms, all_terms);
       const StepOutcome outcome = exchange->End(report);
-      EXPECT_EQ(outcome.samples, strategy.synchronous() ? all : own);
+      EXPECT_EQ(outcome.samples, strategy.traits().lockstep ? all : own);
       EXPECT_EQ(outcome.loss_sum, static_cast<double>(outcome.samples));
     }
     const int64_t next = scheme.batches.OfStep(step);

@@ -114,7 +114,7 @@ class Talkers : public Strategy {
  public:
   explicit Talkers(Books& books) : books_(books) {}
   void Configure(config::Reader&) override {}
-  bool synchronous() const override { return false; }
+  StrategyTraits traits() const override { return {}; }
   std::vector<Range> Buckets(const LayerGradients&) const override { return {{0, 1}}; }
   std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
     return std::make_unique<Talker>(setup.placement, books_);

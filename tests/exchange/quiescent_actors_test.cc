@@ -72,7 +72,7 @@ class Listener : public Actor {
 class Chatter : public Strategy {
  public:
   void Configure(config::Reader&) override {}
-  bool synchronous() const override { return false; }
+  StrategyTraits traits() const override { return {}; }
   Placement Place(int workers) const override { return {.workers = workers, .servers = 1}; }
   std::vector<Range> Buckets(const LayerGradients& slices) const override {
     return {{0, slices.total()}};

@@ -190,7 +190,7 @@ std::string FaultyRun::Broken(const FaultSchedule& schedule) const {
     return "the same run again ends otherwise";
   // A synchronous run does not depend on time: however late messages are, its numbers are those of a run without
   // faults.
-  if (!strategy_->synchronous() || outcome.nan) return "";
+  if (!strategy_->traits().lockstep || outcome.nan) return "";
   return Run({}).result.weights == outcome.result.weights
              ? ""
              : "the weights depend on when things happen";

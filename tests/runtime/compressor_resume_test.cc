@@ -46,7 +46,7 @@ std::vector<std::string> OneOfEachFamily(const std::string& compressor) {
   for (const std::string& name : StrategiesOf(compressor)) {
     const std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", name).make();
     if (strategy->PlansByTime()) continue;
-    families[{strategy->synchronous(), CompressorsOf(*strategy)}] = name;
+    families[{strategy->traits().lockstep, CompressorsOf(*strategy)}] = name;
   }
   std::vector<std::string> names;
   for (const auto& [family, name] : families) names.push_back(name);
@@ -87,7 +87,7 @@ TEST_P(CompressorResumeTest, SimulatedRunsGoOnToTheSameBits) {
 TEST_P(CompressorResumeTest, RealRunsGoOnToTheSameBits) {
   for (const std::string& name : OneOfEachFamily(NameIn(GetParam()))) {
     SCOPED_TRACE(name);
-    const bool in_step = StrategyRegistry::Get("strategy", name).make()->synchronous();
+    const bool in_step = StrategyRegistry::Get("strategy", name).make()->traits().lockstep;
     const std::vector<std::string> cluster = {
         "cluster={}", std::string("cluster.workers=") + (in_step ? "3" : "1")};
     const TrainResult whole = Run(ConfigOf("whole", name, cluster));

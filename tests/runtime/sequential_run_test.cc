@@ -175,7 +175,7 @@ class SequentialRunTest : public RunFixture,
     const Regression regression(graph.weights(), digits);
     const Sampler sampler(config.seed, *dataset, kDigitsAStep);
     const bool at_server = config.strategy->Place(1).servers > 0;
-    synchronous_ = config.strategy->synchronous();
+    synchronous_ = config.strategy->traits().lockstep;
     std::vector<float> initial(static_cast<size_t>(graph.weights().size()));
     graph.InitializeWeights(config.seed, initial.data());
     layout_ = ModelLayoutOf(graph);

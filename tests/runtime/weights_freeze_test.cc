@@ -133,7 +133,7 @@ class EveryStrategy : public FrozenRunTest, public testing::WithParamInterface<s
 
 TEST_P(EveryStrategy, KeepsWhatIsFrozen) {
   RunBefore();
-  const bool synchronous = Made()->synchronous();
+  const bool synchronous = Made()->traits().lockstep;
   const std::string name = "strategy.name=" + GetParam();
   const bool has_servers = !synchronous || GetParam() == "ps_bsp";
   Keys keys = {name};
@@ -154,7 +154,7 @@ TEST_P(EveryStrategy, KeepsWhatIsFrozenWithEveryCompressor) {
   RunBefore();
   for (const std::string& compressor : CompressorsOf(*strategy)) {
     Keys keys = {"strategy.name=" + GetParam(), "compress.name=" + compressor};
-    if (!strategy->synchronous()) keys.push_back("strategy.servers=2");
+    if (!strategy->traits().lockstep) keys.push_back("strategy.servers=2");
     SCOPED_TRACE(compressor);
     Run(Of("run", Tuned(keys)));
     ExpectFrozen("run");

@@ -104,7 +104,7 @@ SimulationResult RunNumeric(const std::string& name, const std::string& keys) {
   scenario.Stragglers(0.3);
   scenario.setup.exchange.rule.last_samples = 32 * 40;
   Quadratic source;
-  source.divisor = scenario.strategy->synchronous() ? 4 : 1;
+  source.divisor = scenario.strategy->traits().lockstep ? 4 : 1;
   const std::vector<float> weights(kSize, 0.0f);
   scenario.setup.source = &source;
   scenario.setup.exchange.start.weights = weights;

@@ -36,7 +36,7 @@ TEST(FusionBuckets, AllReduceFuses64MBUnlessSetOtherwise) {
   const int64_t most = 16 << 20;  // elements; 4 bytes each
   const LayerGradients just{{{0, 10}, {10, most}}}, more{{{0, 10}, {10, most + 1}}};
   const auto usual = MakeStrategy("{name: allreduce}");
-  EXPECT_TRUE(usual->synchronous());
+  EXPECT_TRUE(usual->traits().lockstep);
   EXPECT_THAT(usual->Buckets(just), ElementsAre(Range{0, most}));
   EXPECT_THAT(usual->Buckets(more), ElementsAre(Range{0, 10}, Range{10, most + 1}));
   EXPECT_EQ(MakeStrategy("{name: allreduce, fusion_bytes: 0}")->Buckets(just).size(), 2U);

@@ -21,7 +21,7 @@ TEST(PsConfig, Defaults) {
   for (const char* name : {"ps_bsp", "ps_ssp", "ps_asp"}) {
     const auto strategy = MakeStrategy(std::string("{name: ") + name + "}");
     EXPECT_EQ(strategy->Place(4), (Placement{.workers = 4, .servers = 1}));
-    EXPECT_EQ(strategy->synchronous(), std::string(name) == "ps_bsp");
+    EXPECT_EQ(strategy->traits().lockstep, std::string(name) == "ps_bsp");
   }
   EXPECT_THAT(
       MakeStrategy("{name: ps_ssp}")->MakeActor(2, {.placement = {2, 1}, .size = 8})->Describe(),

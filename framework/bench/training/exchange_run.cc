@@ -62,8 +62,7 @@ class Sleeper {
     const std::vector<Range>& layer_gradients = setup_.exchange.layer_gradients.ranges;
     if (setup_.exchange.actors.compress.on()) FillGradient();
     for (size_t gradient = 0; gradient + 1 < layer_gradients.size(); ++gradient) {
-      if (setup_.exchange.placement().servers == 0)
-        clock_.SleepUntil(start + timing.ready[gradient]);
+      if (setup_.exchange.traits().collectives) clock_.SleepUntil(start + timing.ready[gradient]);
       exchange_.Ready(layer_gradients[gradient]);
     }
     clock_.SleepUntil(start + timing.end);

@@ -65,7 +65,7 @@ BatchFiller BatchesFrom(const RunConfig& config, const Dataset& dataset, const S
                         int64_t first) {
   const auto workers = static_cast<int>(config.workers);
   const auto step = static_cast<uint64_t>(first);
-  if (!config.strategy->synchronous()) return OwnBatches(dataset, sampler, 0, workers, step);
+  if (!config.strategy->traits().lockstep) return OwnBatches(dataset, sampler, 0, workers, step);
   return TrainingBatches(dataset, sampler, 0, workers, step, std::numeric_limits<uint64_t>::max());
 }
 

@@ -162,7 +162,7 @@ void ThreadedExchange::PutTogether() {
 // True if this rank may get messages, for which it must poll, since a message does not wake a
 // thread.  Servers get them from workers, and workers at least from Quiescence (Hold).
 bool ThreadedExchange::Listens() const {
-  return spec_.placement().servers > 0 && !parts_->quiescence.reached();
+  return !spec_.traits().collectives && !parts_->quiescence.reached();
 }
 
 void ThreadedExchange::Run() {

@@ -22,7 +22,7 @@ constexpr int64_t kBoundMax = 10000;  // a node has up to so many sums, one for 
 class Inhad : public Strategy {
  public:
   void Configure(config::Reader& reader) override;
-  bool synchronous() const override { return false; }
+  StrategyTraits traits() const override { return {}; }
   std::string StopsAtDeath() const override {
     if (options_.pull_timeout > 0) return "";
     return "its servers wait for every node, since strategy.pull_timeout is 0";

@@ -14,7 +14,7 @@ class PsAsp : public PsStrategy {
                         "prefetch the next step's weights when a step starts; adds one step of "
                         "staleness");
   }
-  bool synchronous() const override { return false; }
+  StrategyTraits traits() const override { return {}; }
   std::string StopsAtDeath() const override { return ""; }  // no server waits for a worker
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
   bool MayChange(std::string_view key) const override { return key == "damping"; }

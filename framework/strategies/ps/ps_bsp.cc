@@ -7,7 +7,7 @@ namespace {
 
 class PsBsp : public PsStrategy {
  public:
-  bool synchronous() const override { return true; }
+  StrategyTraits traits() const override { return {.lockstep = true}; }
 
  protected:
   std::unique_ptr<Actor> MakeWorker(ActorId id, const ActorSetup& setup) const override {

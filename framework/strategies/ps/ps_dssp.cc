@@ -22,7 +22,7 @@ class PsDssp : public PsStrategy {
                 "upper limit of the bound: a worker may be that many steps ahead if this shortens "
                 "its wait for the slowest worker");
   }
-  bool synchronous() const override { return false; }
+  StrategyTraits traits() const override { return {}; }
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
   bool MayChange(std::string_view key) const override { return key == "damping"; }
   double RateOfGradient(int workers) const override { return options_.RateOfGradient(workers); }

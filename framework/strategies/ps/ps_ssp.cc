@@ -15,7 +15,7 @@ class PsSsp : public PsStrategy {
             .Min(0)
             .Help("staleness bound: steps that a worker may be ahead of the slowest worker");
   }
-  bool synchronous() const override { return false; }
+  StrategyTraits traits() const override { return {}; }
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }
   bool MayChange(std::string_view key) const override {
     return key == "staleness" || key == "damping";

@@ -12,7 +12,7 @@ namespace {
 class SyncStrategy : public Strategy {
  public:
   void Configure(config::Reader&) override {}
-  bool synchronous() const override { return true; }
+  StrategyTraits traits() const override { return {.lockstep = true, .collectives = true}; }
   std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
     return std::make_unique<SyncWorker>(
         Name(), setup, Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward);
