@@ -248,7 +248,10 @@ Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
 void SimulatedRun::BeginSession() {
   if (folder_) MakeFolder(folder_->path());
   if (layout_.parameters.entries.empty()) layout_ = ModelLayoutOf(*graph_, *data_);
-  if (folder_ && layout_.data_hashes.all.empty()) layout_.data_hashes = data_->Hashes();
+  // Only files of weights name the data; KeepCheckpoints has hashed them for its own.
+  if (folder_ && config_.checkpoint.keep_best && layout_.data_hashes.all.empty()) {
+    layout_.data_hashes = data_->Hashes();
+  }
   BoundarySchedule& rule = setup_.exchange.rule;
   session_.emplace(SessionSetup{.config = config_,
                                 .graph = *graph_,
