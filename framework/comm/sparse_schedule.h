@@ -22,7 +22,7 @@ struct SparseMove {
 // The moves of each round.  In a round a rank sends at most once, and receives at most once.
 using SparseSchedule = std::vector<std::vector<SparseMove>>;
 
-// What one rank does in a round; -1: it does not send, or not receive.
+// Says what one rank does in a round; -1: it does not send, or not receive.
 struct SparseTurn {
   Rank to = -1;
   Rank from = -1;

@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// What the same answer for every sample has on a split: an accuracy or, for a regression, a loss.
+// Holds what the same answer for every sample has on a split: an accuracy or, for a regression, a loss.
 struct Guess {
   double accuracy = 0;  // 0..1
   int64_t samples = 0;

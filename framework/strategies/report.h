@@ -57,7 +57,7 @@ struct CompressionReport {
   }
 };
 
-// What the actors report for summary.json: what any strategy may have, and the counts that theirs declares.
+// Holds what the actors report for summary.json: what any strategy may have, and the counts that theirs declares.
 struct ProtocolReport {
   std::vector<int64_t> staleness;  // [s]: number of gradients of staleness s
   int64_t clock_lead_max = -1;     // -1: the strategy does not admit steps by clocks

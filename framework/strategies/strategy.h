@@ -47,7 +47,7 @@ struct ActorSetup {
   bool may_fail = false;  // workers may die, so actors that wait for others use timeouts
 };
 
-// Says what kind of protocol a strategy is.  The code around strategies asks for this, and for nobody's name.
+// Says what kind of protocol a strategy is.  The code around strategies asks for this, not for a name.
 struct StrategyTraits {
   // True: all workers take each step together, on equal weights, each on its share of a global batch.  False: each
   // takes mini-batches of its own, in its own time.

@@ -73,7 +73,7 @@ class RunHost {
   virtual void Evaluated(const MetricsPoint& at, Split split, const Evaluation& evaluation) {}
 };
 
-// Holds what a session borrows from its run, and is told of it.
+// Holds what a session borrows from its run, and how it works.
 struct SessionSetup {
   const RunConfig& config;
   const Graph& graph;
@@ -82,7 +82,7 @@ struct SessionSetup {
   const ModelLayout& layout;  // of checkpoints, with the properties of the data
   RunTime time = RunTime::kReal;
   bool root = true;  // rank 0
-  // Where the results of the run go; "": nowhere, and the best weights stay in memory.
+  // The results of the run go there; "": nowhere, and the best weights stay in memory.
   std::filesystem::path folder = {};
   bool saves = true;  // checkpoints are written as the config says
   bool tells = true;  // evaluations are printed
