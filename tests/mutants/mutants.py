@@ -91,10 +91,13 @@ OPERATOR = re.compile(r" (?:<|<=|>|>=|==|!=|&&|\|\||\+|-|\*|/|%|\+=|-=|\|=|&=) "
                       r"|std::(?:min|max)\(|\+\+|\btrue\b|\bfalse\b|!(?=[a-z(])")
 NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
 # Lines that are not mutated: messages, checks of invariants and of the results of libraries, declarations of text,
-# sizes of buffers, lengths of waits.
+# sizes of buffers, lengths of waits, results before the call that writes them, guards against a division by 0, and
+# a negative indentation, which means "one line" whatever its value.
 PASSED_OVER = re.compile(r"^\s*(#|//|static_assert|using |template|namespace)|DT_CHECK|log::|fmt::format|"
                          r"\bthrow\b|\bFail\(|Help\(|MutantError\(|reserve\(|DTRAIN_|operator[<>=]|\b1\}? << \d|"
-                         r"\bEINTR\b|\bH5[A-Z]+\w+\(|\bfd_? < 0|\b(micro|milli)?seconds[({]\d")
+                         r"\bEINTR\b|\bH5[A-Z]+\w+\(|\bfd_? < 0|\b(micro|milli)?seconds[({]\d|"
+                         r"^\s*(off_t|ssize_t|hsize_t|hid_t|herr_t) \w+ = -?\d+;|std::max\([^,]+, 1e-\d+\)|"
+                         r"\bdump\(-1\b")
 
 
 def code_of(line):
