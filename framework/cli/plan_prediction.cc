@@ -84,7 +84,9 @@ class StepForecast {
   static bool HasPlan(const std::string& collective) {
     return CollectiveRegistry::Get("collective", collective).rules != nullptr;
   }
-  static bool IsSchedule(const RunConfig& config) { return config.strategy->traits().collectives; }
+  static bool IsSchedule(const RunConfig& config) {
+    return config.strategy->traits().model == ModelPlace::kWorkers;
+  }
 
   bool IsOwn(const std::string& compressor) const {
     return given_.compress.on() && NameWithKey(compressor).name == given_.compress.name;

@@ -20,8 +20,9 @@ class Driver::Port : public Effects {
 
   void StartStep() override { Push(StartStepEffect{}); }
   void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
-  void Reduce(Range range) override {
+  void Reduce(VectorId vector, Range range) override {
     driver_.reducer_.Ask();
+    if (vector != host_.gradient || range.empty()) return Push(SumEffect{vector, range});
     const double density = driver_.DensityNow();
     const bool rounds = driver_.spec_.actors.compress.rounds();
     if (density < 1 || rounds) return Push(ReduceEffect{range, density});
@@ -298,20 +299,24 @@ bool Driver::TakeReduced() {
   const std::optional<Reduced> reduced = reducer_.Take();
   if (!reduced) return false;
   if (reduced->sum == nullptr) {
-    TellReduced(reduced->range);
+    TellReduced(*reduced);
   } else {
     effects_.Push(*worker_, ScatterEffect{*reduced}, std::nullopt);
   }
   return true;
 }
 
-void Driver::TellReduced(Range range) {
+void Driver::TellReduced(const Reduced& reduced) {
+  const Range range = reduced.range;
+  if (reduced.vector != kNoVector) {
+    return worker_->actor->OnReduced(reduced.vector, range, worker_->port);
+  }
   // The sum of the workers' step reports.
   const auto outcome = [&] {
     return spec_.ghost || OnDevice() ? outcome_ : Reducer::ReadOutcome(gradients() + spec_.size());
   };
   if (IsLast(range)) worker_->actor->OnOutcome(outcome(), worker_->port);
-  worker_->actor->OnReduced(range, worker_->port);
+  worker_->actor->OnReduced(worker_->gradient, range, worker_->port);
 }
 
 // The step's report is sent with the last range, when the compressor has checked all of the
@@ -319,6 +324,16 @@ void Driver::TellReduced(Range range) {
 void Driver::TellNotFinite(Range range) {
   if (IsLast(range) && !spec_.ghost && !finite())
     Reducer::WriteNotFinite(gradients() + spec_.size());
+}
+
+void Driver::StartPlainSum(HostedActor& host, VectorId vector, Range range) {
+  if (vector != host.gradient) {
+    float* const data =
+        spec_.ghost ? nullptr : host.vectors.SliceWithValues(vector, range, *dependencies_.ops);
+    return reducer_.StartVector(vector, range, data);
+  }
+  if (!OnDevice()) TellNotFinite(range);
+  reducer_.Start(range, gradients());
 }
 
 void Driver::StartRoundedSum(HostedActor& host, Range range) {
@@ -342,7 +357,7 @@ void Driver::StartSum(HostedActor& host, Range range, VectorSlice selected, int6
 
 void Driver::EndSum(const Reduced& reduced) {
   reducer_.Release(reduced);
-  TellReduced(reduced.range);
+  TellReduced(reduced);
 }
 
 bool Driver::FireDueTimer() {
@@ -417,9 +432,9 @@ std::vector<Driver::Master> Driver::Masters() {
 
 void Driver::PutMasters(float* arena) {
   for (const Master& master : Masters()) {
-    if (spec_.placement().replicated) {
+    if (spec_.traits().model == ModelPlace::kReplicas) {
       AddModel(*spec_.layout, master.weights.f32(), master.share, arena);
-    } else {
+    } else if (master.share > 0) {
       std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
     }
   }

@@ -147,8 +147,8 @@ class Driver : private EffectTarget {
     std::vector<float*> solver_state;  // elements of `range`, in the solver's StateNames() order
   };
   std::vector<Master> Masters();
-  // Puts the masters' weights into an arena of the whole model: a shard is copied, a replica is
-  // added with its share.
+  // Puts the masters' weights into an arena of the whole model: a replica is added with its share,
+  // any other master is copied unless its share is 0.
   void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
   // Serves checkpoints.  Besides Visit, it visits the stage of the step (a step that has begun
@@ -175,6 +175,7 @@ class Driver : private EffectTarget {
   void StartStep() override;
   void EndStep(HostedActor& host, const StepOutcome& outcome) override;
   void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) override;
+  void StartPlainSum(HostedActor& host, VectorId vector, Range range) override;
   void StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) override;
   void StartDenseSum(Range range) override {
     if (spec_.actors.compress.on()) TellNotFinite(range);
@@ -192,7 +193,7 @@ class Driver : private EffectTarget {
   double DensityNow() const;
   bool HoldsBack() const;
   bool TakeReduced();
-  void TellReduced(Range range);
+  void TellReduced(const Reduced& reduced);
   bool FireDueTimer();
   void Fire(const TimerTable::Timer& timer);
   void Note(const Event& event);

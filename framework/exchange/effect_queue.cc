@@ -90,6 +90,10 @@ void EffectQueue::Run(Item& item, SendEffect& effect) {
   if (item.remaining.empty()) target_.Send(*item.host, effect, std::move(item.written));
 }
 
+void EffectQueue::Run(Item& item, SumEffect& effect) {
+  target_.StartPlainSum(*item.host, effect.vector, effect.range);
+}
+
 void EffectQueue::Run(Item& item, ClearEffect& effect) { item.host->vectors.Clear(effect.vector); }
 
 void EffectQueue::Run(Item& item, CompressEffect& effect) {
@@ -423,8 +427,9 @@ void EffectQueue::BeginUpdate(Item& item, const Update& update) {
   if (spec_.solver.clip_norm > 0 && host.gradient != kNoVector && !spec_.ghost) {
     DT_CHECK(item.remaining.size() == spec_.size()) << "clipping needs the whole gradient";
     const float* const gradient = host.vectors.Data(host.gradient);
-    item.gradient_scale *=
-        ClipScale(spec_.solver.clip_norm, ops_.SumOfSquares(gradient, spec_.size()));
+    const double factor = update.gradient_factor;
+    item.gradient_scale *= ClipScale(spec_.solver.clip_norm,
+                                     factor * factor * ops_.SumOfSquares(gradient, spec_.size()));
   }
 }
 

@@ -58,6 +58,11 @@ struct ReduceEffect {
   Range range;
   double density = 1;
 };
+// The all-reduce of a range as it is: of a vector other than the gradient, or of the report alone.
+struct SumEffect {
+  VectorId vector;
+  Range range;
+};
 // Second half, when the sum is complete: gradient = the sum, and returned entries are added to the
 // residual.
 struct ScatterEffect {
@@ -66,7 +71,7 @@ struct ScatterEffect {
 
 using Effect =
     std::variant<StartStepEffect, EndStepEffect, SendEffect, TakeEffect, AddEffect, BlendEffect,
-                 ApplyEffect, ClearEffect, CompressEffect, ReduceEffect, ScatterEffect>;
+                 ApplyEffect, ClearEffect, CompressEffect, ReduceEffect, SumEffect, ScatterEffect>;
 
 // EffectTarget: carries out the effects that are not arithmetic on vectors.
 class EffectTarget {
@@ -78,6 +83,8 @@ class EffectTarget {
   virtual void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) = 0;
   // Starts the all-reduce of selected entries.  `k`: the number of entries that was asked for.
   virtual void StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) = 0;
+  // Starts the all-reduce of a range that is not compressed.
+  virtual void StartPlainSum(HostedActor& host, VectorId vector, Range range) = 0;
   // Starts the all-reduce of the gradient's range.
   virtual void StartDenseSum(Range range) = 0;
   // Does the same for values that a cast has rounded to 16 bits.  Errors of rounding the sums are
@@ -137,6 +144,7 @@ class EffectQueue {
   void Run(Item& item, ClearEffect& effect);
   void Run(Item& item, CompressEffect& effect);
   void Run(Item& item, ReduceEffect& effect);
+  void Run(Item& item, SumEffect& effect);
   void Run(Item& item, ScatterEffect& effect);
 
   void AddToResidual(Item& item);

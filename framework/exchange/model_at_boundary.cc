@@ -43,8 +43,8 @@ void ModelAtBoundary::BringSolver(DeviceQueue* queue) {
 
 void ModelAtBoundary::Collect(Transport& transport, bool with_solver) {
   Drop();
-  const Placement& placement = spec_.placement();
-  if (spec_.traits().collectives) {
+  const ModelPlace place = spec_.traits().model;
+  if (place == ModelPlace::kWorkers) {
     const std::vector<Driver::Master> masters = driver_.Masters();
     DT_CHECK(masters.size() == 1 && masters[0].range == (Range{0, spec_.size()}));
     weights_ = masters[0].weights;
@@ -62,10 +62,10 @@ void ModelAtBoundary::Collect(Transport& transport, bool with_solver) {
       solver_.push_back(solver_memory_.back().MutableF32());
     }
   }
-  if (placement.replicated) {
+  if (place == ModelPlace::kReplicas) {
     CollectReplicas(transport, with_solver);
   } else {
-    for (int server = 0; server < placement.servers; ++server) {
+    for (int server = 0; server < spec_.placement().servers; ++server) {
       CollectShard(transport, server, with_solver);
     }
   }
@@ -84,7 +84,6 @@ void ModelAtBoundary::CollectUpdates(Transport& transport) {
 
 // Rank 0 receives the replicas one after the other, so it needs memory for only one of them.
 void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
-  const Placement& placement = spec_.placement();
   const auto count = static_cast<size_t>(spec_.size());
   const bool root = transport.rank() == 0;
   std::map<ActorId, Driver::Master> mine;
@@ -105,14 +104,13 @@ void ModelAtBoundary::CollectReplicas(Transport& transport, bool with_solver) {
   for (float* vector : solver_) std::fill_n(vector, count, 0.0f);
   const size_t solver_vectors = with_solver ? spec_.solver.solver->StateNames().size() : 0;
   double squares = 0;
-  for (int server = 0; server < placement.servers; ++server) {
-    const ActorId id = placement.ServerId(server);
-    const Rank owner = placement.RankOf(id);
+  for (const auto& [id, share] : share_of) {
+    const Rank owner = spec_.placement().RankOf(id);
     const Driver::Master* const own = mine.contains(id) ? &mine[id] : nullptr;
-    squares += share_of[id] * AddFrom(transport, owner, own ? own->weights.f32() : nullptr,
-                                      share_of[id], mean, true);
+    squares +=
+        share * AddFrom(transport, owner, own ? own->weights.f32() : nullptr, share, mean, true);
     for (size_t i = 0; i < solver_vectors; ++i) {
-      AddFrom(transport, owner, own ? own->solver_state[i] : nullptr, share_of[id],
+      AddFrom(transport, owner, own ? own->solver_state[i] : nullptr, share,
               root ? solver_[i] : nullptr, false);
     }
   }

@@ -1,8 +1,8 @@
 // ModelAtBoundary: the whole model, collected from the masters of all ranks at a boundary, when no
 // message is in flight.
 //
-// If every rank has a master of the whole model (synchronous strategies), that master is used by
-// reference.  Servers' shards are broadcast to all ranks; their solver vectors are sent to rank 0.
+// If every worker has the whole model (ModelPlace::kWorkers), its master is used by reference.
+// Servers' shards are broadcast to all ranks; their solver vectors are sent to rank 0.
 // If the masters are replicas, weights and solver vectors are their means, weighted by
 // Actor::MasterShare.  Vectors in a device's memory are copied to host memory on request.
 #pragma once

@@ -75,11 +75,13 @@ void Quiescence::StepEnded() {
     return;
   }
   const int64_t samples = driver_.samples_applied();
-  if (samples < next_ && !outcome.stop && outcome.finite) return;
+  const bool stop = outcome.stop && !outcome.alone;
+  const bool finite = outcome.finite || outcome.alone;
+  if (samples < next_ && !stop && finite) return;
   next_ = spec_.rule.NextAfter(samples);
   if (local()) {
     driver_.Hold(true);
-    Reach({samples, outcome.stop, outcome.finite});
+    Reach({samples, stop, finite});
   } else {
     Withdraw();
   }

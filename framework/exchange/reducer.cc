@@ -21,6 +21,10 @@ void Reducer::Start(Range range, float* gradients) {
   running_.push_back({.range = range, .dense = StartDense(data, count)});
 }
 
+void Reducer::StartVector(VectorId vector, Range range, float* data) {
+  running_.push_back({.vector = vector, .range = range, .dense = StartDense(data, range.size())});
+}
+
 // Starts the all-reduce of the tail if this is the last range.
 int64_t Reducer::StartTail(Range range, float* gradients) {
   if (!IsLast(range)) return kNone;
@@ -60,7 +64,7 @@ std::optional<Reduced> Reducer::Take() {
   if (running_.empty()) return std::nullopt;
   const Reduction oldest = running_.front();
   if (!DenseDone(oldest.dense) || !DenseDone(oldest.tail)) return std::nullopt;
-  Reduced reduced{oldest.range};
+  Reduced reduced{oldest.vector, oldest.range};
   if (oldest.selection != kNone) {
     if (sparse_ != nullptr && !sparse_->Done(oldest.selection)) return std::nullopt;
     reduced.selection = oldest.selection;
@@ -68,7 +72,7 @@ std::optional<Reduced> Reducer::Take() {
         sparse_ == nullptr ? &selected_.at(oldest.selection).alone : &sparse_->Of(oldest.selection);
   }
   running_.pop_front();
-  if (times_ != nullptr) times_->Done(IsLast(oldest.range));
+  if (times_ != nullptr) times_->Done(EndsStep(oldest));
   return reduced;
 }
 

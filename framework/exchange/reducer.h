@@ -1,5 +1,6 @@
 // Reducer: the all-reduces of a step, in the order in which they were started.  Each sums a range
-// of the gradient arena over all workers, or the entries of it that a compressor selected.
+// of the gradient arena over all workers, or the entries of it that a compressor selected, or a
+// range of another vector.
 //
 // The report of a step follows its last range, in extra elements of the gradient arena (the tail),
 // so all workers learn loss, samples and stop without another message.  With a compressor the tail
@@ -15,16 +16,17 @@
 #include "framework/core/layout.h"
 #include "framework/exchange/all_reduce_times.h"
 #include "framework/exchange/message_channel.h"
-#include "framework/strategies/report.h"
+#include "framework/strategies/actor.h"
 
 namespace dtrain {
 
 // Holds the result of an all-reduce.
 struct Reduced {
+  VectorId vector = kNoVector;  // kNoVector: the gradient
   Range range;
   int64_t selection = -1;  // ticket of a sparse sum; -1 for a dense one
   // Points to the sum of selected entries, valid until Reducer::Release.  Positions are relative to
-  // the range's begin.  Null: the sum is dense and has replaced the gradient.
+  // the range's begin.  Null: the sum is dense and has replaced the vector.
   const SparseCollective::Sum* sum = nullptr;
 };
 
@@ -38,6 +40,7 @@ class Reducer {
           AllReduceTimes* times = nullptr)
       : collective_(collective), sparse_(sparse), size_(size), times_(times) {}
 
+  // `range` is one of the gradient.
   bool IsLast(Range range) const { return range.end == size_; }
 
   // Notes that the next all-reduce was requested.  Its measured time begins, though its entries may
@@ -48,6 +51,8 @@ class Reducer {
   // Starts the all-reduce of a range.  `gradients`: the whole arena and its tail; null in a ghost
   // run.
   void Start(Range range, float* gradients);
+  // Does the same for a range of another vector; `data`: the elements of the range.
+  void StartVector(VectorId vector, Range range, float* data);
   // Does the same for the entries that were selected from the range.  `k`: the number of entries
   // that was asked for.  `unit`: index of the range in the step, the same in every step.
   void StartSelected(Range range, int unit, VectorSlice selected, int64_t k, float* gradients);
@@ -70,6 +75,7 @@ class Reducer {
 
  private:
   struct Reduction {
+    VectorId vector = kNoVector;
     Range range;
     int64_t dense = kNone;      // ticket of the dense collective
     int64_t tail = kNone;       // ticket of the tail, if it is all-reduced separately
@@ -84,6 +90,9 @@ class Reducer {
 
   int64_t StartDense(float* data, int64_t count);
   int64_t StartTail(Range range, float* gradients);
+  bool EndsStep(const Reduction& reduction) const {
+    return reduction.vector == kNoVector && IsLast(reduction.range);
+  }
   bool DenseDone(int64_t ticket) const { return ticket == kNone || collective_->Done(ticket); }
 
   Collective* const collective_;

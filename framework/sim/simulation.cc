@@ -324,9 +324,9 @@ std::map<std::string, std::vector<float>> Simulation::SolverState() {
     for (const Driver::Master& master : rank->driver().Masters()) {
       for (size_t i = 0; i < names.size(); ++i) {
         float* const to = state[names[i]].data();
-        if (spec.placement().replicated) {
+        if (spec.traits().model == ModelPlace::kReplicas) {
           AddReplica(to, master.solver_state[i], master.share, master.range.size());
-        } else {
+        } else if (master.share > 0) {
           std::copy_n(master.solver_state[i], master.range.size(), to + master.range.begin);
         }
       }

@@ -84,9 +84,14 @@ class Effects {
   // --- a worker's step
   virtual void StartStep() = 0;                          // it may be computed now
   virtual void EndStep(const StepOutcome& outcome) = 0;  // it is over
-  // All-reduces this range of the gradient over all workers; OnReduced follows.  The collective of
-  // the run decides on the algorithm (ordered, ring, ...).
-  virtual void Reduce(Range range) = 0;
+  // All-reduces this range of a vector over all workers; OnReduced follows.  The collective of the
+  // run decides on the algorithm (ordered, ring, ...).  All workers ask for the same ranges in the
+  // same order.
+  //
+  // The gradient is reduced by the run's compressor, and the step's report with its last range.  An
+  // empty range at the gradient's end reduces the report alone.  Any other vector becomes the sum,
+  // element by element, and the actor must not use it in between.
+  virtual void Reduce(VectorId vector, Range range) = 0;
 
   // --- messages and time
   virtual void Send(ActorId to, Message message, Payload payload = {}) = 0;
@@ -125,9 +130,9 @@ class Actor {
   virtual void OnBegin(Effects&) {}         // the trainer wants to start a step
   virtual void OnReady(Range, Effects&) {}  // a layer's gradient is final (backward order)
   virtual void OnEnd(const StepReport&, Effects&) {}  // the step's whole gradient is final
-  virtual void OnReduced(Range, Effects&) {}
+  virtual void OnReduced(VectorId, Range, Effects&) {}
   // Receives the summed reports of all workers; it is called before OnReduced of the step's last
-  // range.
+  // range of the gradient.
   virtual void OnOutcome(const StepOutcome&, Effects&) {}
 
   // --- events of any actor
@@ -147,8 +152,9 @@ class Actor {
   virtual void OnDeath() {}
   virtual void OnLostMessage(ActorId /*from*/, const Message&) {}
 
-  // Returns the weight of this master in the mean of all replicas, which is the model at a
-  // boundary.  The weights add up to 1.
+  // Returns the weight of this master in the model at a boundary.  Where the model is the mean of
+  // replicas (ModelPlace), the weights add up to 1.  A master with weight 0 is not part of the
+  // model.
   virtual double MasterShare() const { return 1; }
 
   // Describes gradients that the actor holds at a boundary for other actors ("3 gradients that no

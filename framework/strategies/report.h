@@ -24,15 +24,26 @@ struct StepReport {
   int64_t terms = 0;
   int64_t global_terms = 0;
   Nanos compute = 0;  // forward and backward, pacing included
+
+  // Returns this worker's share of the global batch; 1 where the batch is its own.
+  double share() const {
+    const bool by_terms = global_terms > 0;
+    const int64_t all = by_terms ? global_terms : global_samples;
+    if (all == 0) return 1;
+    return static_cast<double>(by_terms ? terms : samples) / static_cast<double>(all);
+  }
 };
 
-// Holds the outcome of a step.  With a synchronous strategy it is that of all workers together,
-// equal on every rank; else it is that of this worker alone.
+// Holds the outcome of a step.  With a lockstep strategy (StrategyTraits) it is that of all workers
+// together, equal on every rank, unless `alone` is set.  Else it is that of this worker.
 struct StepOutcome {
   int64_t samples = 0;
   double loss_sum = 0;
   bool stop = false;   // some rank was asked to stop
   bool finite = true;  // no NaN or infinity in the loss or in an updated weight
+  // The workers have not spoken in this step of a lockstep strategy: `samples` are those of all,
+  // but the other members are this worker's, so no boundary may depend on them.
+  bool alone = false;
 };
 
 inline StepOutcome OutcomeOf(const StepReport& report) {

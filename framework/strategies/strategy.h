@@ -47,14 +47,23 @@ struct ActorSetup {
   bool may_fail = false;  // workers may die, so actors that wait for others use timeouts
 };
 
+// Lists where a strategy keeps the model, which a run evaluates and saves at a boundary.
+enum class ModelPlace {
+  kWorkers,   // every worker has all of it, and all have the same bits
+  kShards,    // each server has a part
+  kReplicas,  // several masters have weights of their own for all of it; the model is their mean, by
+              // Actor::MasterShare
+};
+
 // Says what kind of protocol a strategy is.  The code around strategies asks for this, not for a name.
 struct StrategyTraits {
-  // True: all workers take each step together, on equal weights, each on its share of a global batch.  False: each
-  // takes mini-batches of its own, in its own time.
+  // True: all workers take the same steps, each on its share of a global batch, and know at which of them the run
+  // pauses.  False: each takes mini-batches of its own, in its own time.
   bool lockstep = false;
-  // True: gradients are summed over all workers (Effects::Reduce), as the run's `collective` does it, and every worker
-  // has the whole model.  False: actors send messages.
+  // True: workers sum vectors over all of them (Effects::Reduce), as the run's `collective` does it.  False: actors send
+  // messages.
   bool collectives = false;
+  ModelPlace model = ModelPlace::kShards;
 };
 
 class Strategy {

@@ -194,7 +194,8 @@ RankStart AmongOthers(const Checkpoint& checkpoint, const RankCheckpoint& stored
 }  // namespace
 
 bool KeepsRankState(const RunConfig& config) {
-  return !config.strategy->traits().lockstep || config.compress.on();
+  const StrategyTraits traits = config.strategy->traits();
+  return !traits.lockstep || traits.model == ModelPlace::kReplicas || config.compress.on();
 }
 
 RankCheckpoint WorldOf(const RunConfig& config, const Graph& graph, const Dataset& dataset,

@@ -31,7 +31,8 @@ namespace dtrain {
 // The clock of a run: rank files of a real run and of a simulated one are not interchangeable.
 enum class RunTime { kReal, kVirtual };
 
-// True if ranks have state of their own: each worker counts its own steps, or a compressor keeps residuals.
+// True if ranks have state of their own: each worker counts its own steps or has its own weights, or a compressor keeps
+// residuals.
 bool KeepsRankState(const RunConfig& config);
 
 // Returns a rank file with the actors and the placement of this run; its other fields are empty.

@@ -31,6 +31,7 @@ class Nobody : public EffectTarget {
   void EndStep(HostedActor&, const StepOutcome&) override {}
   void Send(HostedActor&, SendEffect&, std::optional<VectorSlice>) override {}
   void StartSum(HostedActor&, Range, VectorSlice, int64_t) override {}
+  void StartPlainSum(HostedActor&, VectorId, Range) override {}
   void StartDenseSum(Range) override {}
   void StartRoundedSum(HostedActor&, Range) override {}
   void EndSum(const Reduced&) override {}

@@ -43,6 +43,7 @@ struct Sent : public EffectTarget {
     slices.push_back(*slice);
   }
   void StartSum(HostedActor&, Range, VectorSlice, int64_t) override {}
+  void StartPlainSum(HostedActor&, VectorId, Range) override {}
   void StartDenseSum(Range) override {}
   void StartRoundedSum(HostedActor&, Range) override {}
   void EndSum(const Reduced&) override {}

@@ -176,7 +176,9 @@ void EffectWriter::EndStep(const StepOutcome& outcome) {
                    outcome.stop ? ", stop" : ""));
 }
 
-void EffectWriter::Reduce(Range range) { Note("reduce " + RangeText(range)); }
+void EffectWriter::Reduce(VectorId vector, Range range) {
+  Note(fmt::format("reduce {} {}", NameOf(vector), RangeText(range)));
+}
 
 void EffectWriter::Send(ActorId to, Message message, Payload payload) {
   std::string with;

@@ -22,7 +22,7 @@ class EffectWriter : public Effects {
 
   void StartStep() override;
   void EndStep(const StepOutcome& outcome) override;
-  void Reduce(Range range) override;
+  void Reduce(VectorId vector, Range range) override;
   void Send(ActorId to, Message message, Payload payload) override;
   void SetTimer(int timer, Nanos delay) override;
   Nanos Time() override { return now_; }

@@ -42,7 +42,7 @@ class RandomWorld::ActorEffects : public Effects {
     Content& master = vectors()[vectors().Find(VectorRole::kMaster)][server];
     world_.oracle_.Applied(server, master, vectors()[update.gradient][server], update);
   }
-  void Reduce(Range) override { DT_CHECK(false) << "a server protocol reduces"; }
+  void Reduce(VectorId, Range) override { DT_CHECK(false) << "a server protocol reduces"; }
   Nanos Time() override { return world_.now_; }
   void SetTimer(int, Nanos) override { DT_CHECK(false) << "nothing is timed"; }
   void Blend(VectorId, VectorId, double) override { DT_CHECK(false) << "nothing is blended"; }

@@ -16,7 +16,7 @@ class Recorder : public Effects {
   void EndStep(const StepOutcome& outcome) override {
     Note(fmt::format("end, {} samples", outcome.samples));
   }
-  void Reduce(Range r) override { Note(fmt::format("reduce {}-{}", r.begin, r.end)); }
+  void Reduce(VectorId, Range r) override { Note(fmt::format("reduce {}-{}", r.begin, r.end)); }
   void Apply(const Update& update) override {
     Note(update.range.empty() ? "apply all"
                               : fmt::format("apply {}-{}", update.range.begin, update.range.end));
@@ -52,7 +52,7 @@ std::string Transcript(SyncWorker& worker, const std::vector<std::string>& event
     in >> what >> range.begin >> range.end;
     if (what == "begin") worker.OnBegin(effects);
     if (what == "ready") worker.OnReady(range, effects);
-    if (what == "reduced") worker.OnReduced(range, effects);
+    if (what == "reduced") worker.OnReduced(0, range, effects);
     if (what == "outcome") worker.OnOutcome({.samples = range.begin}, effects);
     transcript += fmt::format("{:<14} -> {}\n", event, effects.Take());
   }

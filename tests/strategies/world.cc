@@ -116,7 +116,7 @@ class World::ActorEffects : public Effects {
       }
     }
   }
-  void Reduce(Range) override { DT_CHECK(false) << "a server protocol reduces"; }
+  void Reduce(VectorId, Range) override { DT_CHECK(false) << "a server protocol reduces"; }
   void Blend(VectorId to, VectorId from, double share) override {
     for (auto& [shard, content] : vectors()[to]) {
       const Content& other = vectors()[from][shard];

@@ -21,7 +21,7 @@ constexpr int kServers = 4;  // number of servers for `servers: auto`
 class Gssp : public Strategy {
  public:
   void Configure(config::Reader& reader) override;
-  StrategyTraits traits() const override { return {}; }
+  StrategyTraits traits() const override { return {.model = ModelPlace::kReplicas}; }
 
   Placement Place(int workers) const override {
     const int servers = servers_.servers > 0 ? servers_.servers : std::min(kServers, workers);

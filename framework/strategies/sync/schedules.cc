@@ -12,7 +12,9 @@ namespace {
 class SyncStrategy : public Strategy {
  public:
   void Configure(config::Reader&) override {}
-  StrategyTraits traits() const override { return {.lockstep = true, .collectives = true}; }
+  StrategyTraits traits() const override {
+    return {.lockstep = true, .collectives = true, .model = ModelPlace::kWorkers};
+  }
   std::unique_ptr<Actor> MakeActor(ActorId, const ActorSetup& setup) const override {
     return std::make_unique<SyncWorker>(
         Name(), setup, Overlaps() ? MergeStart::kReady : MergeStart::kAfterBackward);

@@ -39,12 +39,12 @@ void SyncWorker::OnReady(Range range, Effects& effects) {
   ready_ = range.end;
   if (start_ == MergeStart::kAfterBackward && ready_ < total_) return;
   while (sent_ < buckets_.size() && buckets_[sent_].end <= ready_)
-    effects.Reduce(buckets_[sent_++]);
+    effects.Reduce(kGradientVector, buckets_[sent_++]);
 }
 
 void SyncWorker::OnOutcome(const StepOutcome& outcome, Effects&) { outcome_ = outcome; }
 
-void SyncWorker::OnReduced(Range range, Effects& effects) {
+void SyncWorker::OnReduced(VectorId, Range range, Effects& effects) {
   reduced_ += range.size();
   if (!whole_update_) {
     effects.Apply({.gradient = kGradientVector, .range = range});

@@ -29,7 +29,7 @@ class SyncWorker : public Actor {
   void OnBegin(Effects& effects) override;
   void OnReady(Range range, Effects& effects) override;
   void OnOutcome(const StepOutcome& outcome, Effects& effects) override;
-  void OnReduced(Range range, Effects& effects) override;
+  void OnReduced(VectorId vector, Range range, Effects& effects) override;
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
 
