@@ -195,6 +195,10 @@ int BenchSums(const BenchOptions& options, const Invocation& invocation) {
     throw UsageError("strategy '" + config.strategy_name + "' uses no all-reduce over all workers",
                      "choose a strategy that uses all-reduces: --set strategy.name=mgwfbp");
   }
+  if (config.compress.coder() != nullptr) {
+    throw UsageError("the sums of compressor '" + config.compress.name + "' are not measured",
+                     "choose another one: --set compress.name=none");
+  }
   BenchOptions ranks = options;
   ranks.workers = placement.ranks();
   return OnRanks(ranks, invocation, [&](Transport& transport) {

@@ -76,7 +76,7 @@ std::vector<Listed> Compressors() {
       ReadCompressorKeys(reader, *compressor, config);
       // Compressors whose density the strategy chooses have no key `exchange`: their gradients are not summed over all
       // workers.
-      if (!compressor->rounds() && !compressor->density_by_strategy()) {
+      if (compressor->sends_entries() && !compressor->density_by_strategy()) {
         ReadSelectionExchange(reader, config);
       }
     };

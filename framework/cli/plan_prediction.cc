@@ -26,7 +26,7 @@ struct NameWithKey {
 
 bool HasDensity(const std::string& compressor) {
   const auto made = CompressorRegistry::Get("compressor", compressor).make();
-  return !made->rounds() && !made->density_by_strategy();
+  return made->sends_entries() && !made->density_by_strategy();
 }
 
 class StepForecast {
@@ -85,7 +85,7 @@ class StepForecast {
     return CollectiveRegistry::Get("collective", collective).rules != nullptr;
   }
   static bool IsSchedule(const RunConfig& config) {
-    return config.strategy->traits().model == ModelPlace::kWorkers;
+    return config.strategy->traits().sums_gradients();
   }
 
   bool IsOwn(const std::string& compressor) const {
@@ -94,7 +94,7 @@ class StepForecast {
 
   Way OwnWay() const {
     const CompressConfig& compress = given_.compress;
-    if (compress.on() && !compress.rounds()) return {compress.name, "", compress.exchange};
+    if (compress.sends_entries()) return {compress.name, "", compress.exchange};
     return {compress.name, given_.collective, ""};
   }
 
@@ -108,7 +108,12 @@ class StepForecast {
                          "give it with --exchanges, for all compressors");
       }
       const bool known = std::find(compressors.begin(), compressors.end(), it) != compressors.end();
-      if (it != "none" && !known) compressors.push_back(it);
+      if (it == "none" || known) continue;
+      if (CompressorRegistry::Get("compressor", NameWithKey(it).name).make()->coder() != nullptr) {
+        throw UsageError("what " + it + " sends cannot be predicted",
+                         "dtrain simulate has its times: --set compress.name=" + it);
+      }
+      compressors.push_back(it);
     }
     return compressors;
   }
@@ -148,7 +153,7 @@ class StepForecast {
       overrides.push_back("compress.name=" + (asked.empty() ? "none" : compressor.name));
     }
     if (asked.empty()) return;
-    const bool same_density = !IsOwn(asked) && given_.compress.on() && !given_.compress.rounds() &&
+    const bool same_density = !IsOwn(asked) && given_.compress.sends_entries() &&
                               HasDensity(given_.compress.name) && HasDensity(compressor.name);
     if (same_density) {
       overrides.push_back(fmt::format("compress.density={}", given_.compress.density));
@@ -192,7 +197,7 @@ class StepForecast {
                           .compressor = compress.name,
                           .layer_gradients = gradients.layer_gradients,
                           .measured = gradients.measured};
-    if (compress.on() && !compress.rounds()) prediction.density = compress.density;
+    if (compress.sends_entries()) prediction.density = compress.density;
     Send(config, BucketsOf(config, gradients.layer_gradients), prediction);
     return prediction;
   }

@@ -77,8 +77,8 @@ std::vector<Rank> RanksOf(const Death& death, const Placement& placement, int pe
   std::vector<Rank> ranks;
   if (death.node == Death::kNone) {
     const auto worker = static_cast<Rank>(death.worker);
-    const bool aggregates = placement.nodes() > 0 &&
-                            placement.RankOf(placement.NodeId(placement.node_of[worker])) == worker;
+    const std::optional<ActorId> node = placement.NodeActorOf(worker);
+    const bool aggregates = node && placement.RankOf(*node) == worker;
     if (!aggregates) return {worker};
     for (Rank rank = 0; rank < placement.workers; ++rank) {
       if (placement.node_of[rank] == placement.node_of[worker]) ranks.push_back(rank);

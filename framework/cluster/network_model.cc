@@ -14,8 +14,7 @@ std::vector<int> NodesInOrder(int ranks, int per_node) {
 }
 
 std::vector<int> NodesOfRanks(const Placement& placement, int per_node) {
-  std::vector<int> nodes =
-      placement.nodes() > 0 ? placement.node_of : NodesInOrder(placement.workers, per_node);
+  std::vector<int> nodes = placement.NodesOfWorkers(per_node);
   int next = nodes.empty() ? 0 : *std::max_element(nodes.begin(), nodes.end()) + 1;
   while (static_cast<int>(nodes.size()) < placement.ranks()) nodes.push_back(next++);
   return nodes;

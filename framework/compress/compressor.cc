@@ -41,7 +41,7 @@ std::vector<int32_t> SelectIn(const Compressor& compressor, int64_t n, double de
 }  // namespace
 
 void ReadCompressorKeys(config::Reader& reader, Compressor& compressor, CompressConfig& config) {
-  if (compressor.rounds()) return compressor.Configure(reader, config);
+  if (!compressor.sends_entries()) return compressor.Configure(reader, config);
   if (!compressor.density_by_strategy()) {
     config.density =
         reader.Number("density", 0.01)
@@ -94,7 +94,7 @@ std::vector<Range> UnitsOf(Compressor::Scope scope, Range range, std::span<const
 }
 
 bool CompressConfig::FollowsBuckets() const {
-  if (!on() || rounds()) return on();
+  if (!sends_entries()) return rounds();
   return scope == Compressor::Scope::kBucket ||
          (exchange != "gather" && scope != Compressor::Scope::kModel);
 }

@@ -1,7 +1,8 @@
 // A Compressor selects the entries of a vector that are sent now; the others stay in the residual (error feedback) and
 // are added to later gradients.
 //
-// A cast (cast.h) sends all entries in fewer bits, and keeps the rounding error in the residual.
+// A cast (cast.h) sends all entries in fewer bits, and keeps the rounding error in the residual.  A coder (coding.h)
+// sends words that stand for the whole gradient.
 //
 // A compressor is one folder of framework/compress/ with its class and one line:
 //
@@ -17,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/config/reader.h"
@@ -28,6 +30,7 @@
 namespace dtrain {
 
 struct CompressConfig;
+class Coder;
 class DeviceValues;
 
 // One choice among the n values of a unit (a layer, a bucket, the whole model), in passes over them: the caller goes
@@ -82,6 +85,8 @@ class Compressor {
   virtual Scope default_scope() const { return Scope::kBucket; }
   // True if the strategy decides the density of each selection: then there is no key `density`.
   virtual bool density_by_strategy() const { return false; }
+  // True if a run may be resumed with another value of this key of section `compress`, because no state depends on it.
+  virtual bool MayChange(std::string_view /*key*/) const { return true; }
 
   // True if workers of a synchronous strategy keep the solver's momentum themselves, before the selection
   // (CompressConfig::momentum).
@@ -101,6 +106,8 @@ class Compressor {
   // Returns the format of sent values; a cast (cast.h) sends all of them in 16 bits.
   virtual Wire wire() const { return Wire::kFp32; }
   bool rounds() const { return wire() != Wire::kFp32; }
+  virtual const Coder* coder() const { return nullptr; }  // this, if it is one
+  bool sends_entries() const { return !rounds() && coder() == nullptr; }
 };
 
 // Holds the checked content of section `compress`.
@@ -126,6 +133,9 @@ struct CompressConfig {
 
   bool on() const { return compressor != nullptr; }
   bool selects() const { return on() && density < 1; }  // after the warm-up
+  const Coder* coder() const { return on() ? compressor->coder() : nullptr; }
+  // True if it is neither a cast nor a coder.
+  bool sends_entries() const { return on() && compressor->sends_entries(); }
   Wire wire() const { return on() ? compressor->wire() : Wire::kFp32; }
   bool rounds() const { return on() && compressor->rounds(); }  // a cast, which sends all values
   // True if the division of the gradient into buckets affects the bits of its sum, even with collective `ordered`: a
@@ -136,7 +146,7 @@ struct CompressConfig {
   // density n numbers, or 2 (W - 1)/W n.  Then each worker fills its selection up with zeros and the collective sums
   // dense vectors.  gtopk and oktopk, which select again while they sum, never do so.
   bool PaysDense(double of_density, int workers) const {
-    return on() && !rounds() && exchange == "gather" && of_density * workers >= 1;
+    return sends_entries() && exchange == "gather" && of_density * workers >= 1;
   }
   // Returns the density in an epoch and, for the second one, a step counted from the run's begin.
   double DensityAt(int64_t epoch) const;

@@ -25,6 +25,7 @@ enum class Purpose : uint32_t {
   kTeacherForcing = 9,  // a = layer index, b = step; index = step of the decoder
   kSelection = 10,      // a = actor, b = its selection * 2^20 + unit; index = draw
   kHeldOut = 11,        // index = sample
+  kLowRank = 12,  // a = first element of the parameter, b = step; index = element of its factor
 };
 
 // Philox4x32-10 itself; tests compare it with the published test vectors.

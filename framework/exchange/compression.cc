@@ -212,4 +212,18 @@ CompressionReport Compression::report() const {
           .bytes = passes * range_.size() * static_cast<int64_t>(sizeof(float))};
 }
 
+bool RunSliceOf(Compression& compression, const Clock* clock, WorkDone& done) {
+  const Nanos begin = clock == nullptr ? 0 : clock->Now();
+  const bool more = compression.RunSlice();
+  ++done.selection_slices;
+  if (!more) {
+    const CompressionReport report = compression.report();
+    done.compression.Add(report);
+    done.bytes_written += report.bytes;
+    done.finite &= compression.finite();
+  }
+  if (clock != nullptr) done.compression.time += clock->Now() - begin;
+  return more;
+}
+
 }  // namespace dtrain

@@ -20,6 +20,7 @@
 
 #include "framework/compress/compressor.h"
 #include "framework/exchange/hosted_actor.h"
+#include "framework/exchange/sliced_work.h"
 #include "framework/exchange/vector_ops.h"
 
 namespace dtrain {
@@ -89,5 +90,9 @@ class Compression {
   int64_t count_ = 0;           // entries in moved_ so far
   bool finite_ = true;
 };
+
+// Runs the next slice and counts it.  `clock` measures its time; null: it is not measured.  Returns false if it was the
+// last.
+bool RunSliceOf(Compression& compression, const Clock* clock, WorkDone& done);
 
 }  // namespace dtrain

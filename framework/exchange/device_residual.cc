@@ -15,7 +15,7 @@ Device WithAnotherQueue(Device device) {
 std::unique_ptr<DeviceResidual> DeviceResidual::For(const ExchangeSpec& spec,
                                                     const Device& device) {
   const CompressConfig& compress = spec.actors.compress;
-  const bool serves = device.queue != nullptr && compress.on() && !compress.rounds() &&
+  const bool serves = device.queue != nullptr && compress.sends_entries() &&
                       compress.clip_norm == 0 && spec.statistics == nullptr &&
                       spec.traits().collectives;
   return serves ? std::make_unique<DeviceResidual>(spec, device) : nullptr;

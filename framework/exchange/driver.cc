@@ -18,18 +18,13 @@ class Driver::Port : public Effects {
 
   void set_arrived(std::optional<VectorSlice> slice) { arrived_ = std::move(slice); }
 
-  void StartStep() override { Push(StartStepEffect{}); }
-  void EndStep(const StepOutcome& outcome) override { Push(EndStepEffect{outcome}); }
-  void Reduce(VectorId vector, Range range) override {
-    driver_.reducer_.Ask();
-    if (vector != host_.gradient || range.empty()) return Push(SumEffect{vector, range});
-    const double density = driver_.DensityNow();
-    const bool rounds = driver_.spec_.actors.compress.rounds();
-    if (density < 1 || rounds) return Push(ReduceEffect{range, density});
-    driver_.StudyGradient(range);
-    if (driver_.HoldsBack()) return Push(ReduceEffect{range, density});
-    driver_.StartDenseSum(range);
+  void StartStep() override {
+    PushWork([this] { driver_.StartStep(); });
   }
+  void EndStep(const StepOutcome& outcome) override {
+    PushWork([this, outcome] { driver_.EndStep(host_, outcome); });
+  }
+  void Reduce(VectorId vector, Range range) override { driver_.Reduce(host_, vector, range); }
   void Send(ActorId to, Message message, Payload payload) override {
     Push(SendEffect{to, std::move(message), payload});
   }
@@ -52,6 +47,14 @@ class Driver::Port : public Effects {
 
  private:
   void Push(Effect effect) { driver_.effects_.Push(host_, std::move(effect), arrived_); }
+  template <class Work>
+  void PushWork(Work work) {
+    driver_.effects_.Push(host_, WorkEffect{[work] {
+                            work();
+                            return false;
+                          }},
+                          std::nullopt);
+  }
 
   Driver& driver_;
   HostedActor& host_;
@@ -76,10 +79,15 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverDependencies& de
       service_(mailbox_),
       reducer_(dependencies.collective, dependencies.sparse, spec.size(),
                dependencies.all_reduce_times),
-      effects_(spec, *dependencies.ops, dependencies.threads, *this, dependencies.clock) {
+      effects_(
+          spec, *dependencies.ops, dependencies.threads,
+          [this](HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) {
+            Send(host, effect, std::move(slice));
+          },
+          dependencies.clock) {
   for (const ActorId id : spec.placement().ActorsOf(rank)) {
     hosts_.push_back(std::make_unique<Host>(id, *this));
-    Restore(*hosts_.back(), weights);
+    hosts_.back()->BeginWith(spec, weights);
     if (!spec.placement().IsWorker(id)) continue;
     DT_CHECK(worker_ == nullptr) << "two workers on rank " << rank;
     worker_ = hosts_.back().get();
@@ -92,31 +100,6 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverDependencies& de
 }
 
 Driver::~Driver() = default;
-
-// Sets the model's weights in every vector that begins with them, and the solver's vectors.
-void Driver::Restore(HostedActor& host, const VectorSlice& weights) const {
-  if (spec_.ghost) return;
-  DT_CHECK(weights.range == (Range{0, spec_.size()}));
-  for (size_t v = 0; v < host.vectors.specs().size(); ++v) {
-    const VectorSpec& vector = host.vectors.specs()[v];
-    if (vector.role != VectorRole::kWeights && vector.role != VectorRole::kMaster) continue;
-    const VectorId id = static_cast<VectorId>(v);
-    if (vector.range == weights.range) {
-      host.vectors.Replace(id, weights);
-    } else {
-      std::copy_n(weights.At(vector.range.begin), vector.range.size(), host.vectors.Overwrite(id));
-    }
-  }
-  if (host.id == 0 && spec_.start.kept != nullptr) host.BeginWith(*spec_.start.kept);
-  if (spec_.start.solver == nullptr) return;
-  const std::vector<std::string> names = spec_.solver.solver->StateNames();
-  for (size_t i = 0; i < host.solver_memory.size(); ++i) {
-    const auto it = spec_.start.solver->find(names[i]);
-    if (it == spec_.start.solver->end()) continue;
-    const Range range = host.vectors.RangeOf(host.master);
-    CopyIn(host.solver_memory[i].arena(), it->second.data() + range.begin, range.size());
-  }
-}
 
 Driver::Host& Driver::HostOf(ActorId id) const {
   for (const auto& host : hosts_) {
@@ -146,8 +129,12 @@ void Driver::Begin() {
 
 void Driver::Ready(Range range) { worker_->actor->OnReady(range, worker_->port); }
 
-void Driver::ReadyLast(Range range, const StepReport& report) {
+void Driver::ReadyLast(Range range, const StepReport& of_step) {
   stage_ = StepStage::kClosing;
+  StepReport report = of_step;
+  const int64_t samples = worker_->samples_applied;
+  report.boundary =
+      samples + std::max(report.global_samples, report.samples) >= spec_.rule.NextAfter(samples);
   worker_->told_of_end = 0;
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
@@ -161,19 +148,15 @@ void Driver::ReadyLast(Range range, const StepReport& report) {
     ClipBeforeMomentum(compress.clip_norm, spec_.placement().workers, *dependencies_.ops, own);
     if (worker_->master == kNoVector) {
       ClipOwnGradient(spec_.solver.clip_norm, report, *dependencies_.ops, own);
-      if (!compress.on()) StudyGradient({0, spec_.size()});
+    }
+    // Where gradients are reduced or compressed, that records them.
+    if (!spec_.traits().sums_gradients() && !compress.on()) {
+      StudyWhole(spec_.statistics, worker_->id, {0, spec_.size()}, spec_.size(), gradients());
     }
   }
   Ready(range);
   Note({EventKind::kEnd, worker_->id, report.compute});
   worker_->actor->OnEnd(report, worker_->port);
-}
-
-// Records a gradient that is sent uncompressed.  Compression records the others.
-void Driver::StudyGradient(Range range) {
-  GradientStatistics* const statistics = spec_.statistics;
-  if (statistics == nullptr || worker_->id != statistics->worker() || !statistics->due()) return;
-  statistics->SentWhole(range, gradients() + range.begin, IsLast(range));
 }
 
 bool Driver::TakeStarted() {
@@ -206,6 +189,8 @@ void Driver::StartStep() {
 
 void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
   outcome_ = outcome;
+  // A loss of this worker alone is remembered, until the others are told.
+  if (outcome.alone) finite_ &= std::isfinite(outcome.loss_sum);
   outcome_.finite = outcome.finite && finite() && std::isfinite(outcome.loss_sum);
   host.samples_applied += outcome.samples;
   if (host.master != kNoVector) host.vectors.Get(host.master);  // the next version is complete
@@ -224,6 +209,62 @@ void Driver::Send(HostedActor& host, SendEffect& effect, std::optional<VectorSli
                      .message = std::move(effect.message),
                      .slice = std::move(slice),
                      .finite = finite()});
+}
+
+// A gradient that is sent as it is starts at once; everything else waits for the effects before it.
+void Driver::Reduce(HostedActor& host, VectorId vector, Range range) {
+  reducer_.Ask();
+  if (vector == host.gradient && !range.empty()) {
+    GradientReduction& reduction = ReductionOf(range);
+    if (reduction.Begin()) RunReduction(reduction);
+    return;
+  }
+  effects_.Push(host, WorkEffect{[this, &host, vector, range] {
+                  StartSum(host, vector, range);
+                  return false;
+                }},
+                std::nullopt);
+}
+
+GradientReduction& Driver::ReductionOf(Range range) {
+  const auto known = reductions_.find(range.begin);
+  if (known != reductions_.end()) return known->second;
+  const std::vector<Range>& buckets = spec_.actors.buckets;
+  const auto bucket = std::find(buckets.begin(), buckets.end(), range);
+  DT_CHECK(bucket != buckets.end()) << worker_->actor->Describe();
+  const ReductionParts parts{.spec = spec_,
+                             .host = *worker_,
+                             .ops = *dependencies_.ops,
+                             .reducer = reducer_,
+                             .done = effects_.done(),
+                             .clock = dependencies_.clock,
+                             .finite = [this] { return finite(); },
+                             .rounds = rounds_,
+                             .resume = [this](GradientReduction& next) { RunReduction(next); }};
+  return reductions_
+      .try_emplace(range.begin, parts, range, static_cast<int>(bucket - buckets.begin()))
+      .first->second;
+}
+
+// Does the work of a reduction in its turn, and tells the worker when it was the last.
+void Driver::RunReduction(GradientReduction& reduction) {
+  effects_.Push(*worker_, WorkEffect{[this, &reduction] {
+    if (reduction.RunSlice()) return true;
+    if (reduction.over()) TellReduced(reduction.range());
+    return false;
+  }},
+                std::nullopt);
+}
+
+// Starts the all-reduce of a vector other than the gradient, or of the report alone.
+void Driver::StartSum(HostedActor& host, VectorId vector, Range range) {
+  if (vector != host.gradient) {
+    float* const data =
+        spec_.ghost ? nullptr : host.vectors.SliceWithValues(vector, range, *dependencies_.ops);
+    return reducer_.StartVector(vector, range, data);
+  }
+  if (!spec_.ghost && !OnDevice() && !finite()) Reducer::WriteNotFinite(gradients() + spec_.size());
+  reducer_.Start(range, gradients());
 }
 
 // ------------------------------------------------------------------ events
@@ -278,86 +319,29 @@ bool Driver::DeliverEnvelope() {
   return true;
 }
 
-// Returns the compressor's density for the current step; 1 without a compressor.
-double Driver::DensityNow() const {
-  const CompressConfig& compress = spec_.actors.compress;
-  if (!compress.on()) return 1;
-  const int64_t samples = worker_->samples_applied;
-  return compress.DensityAt(samples / spec_.rule.epoch_samples, spec_.rule.StepsOf(samples));
-}
-
-// True if a residual or a velocity has to be added to the gradient before it is sent.
-bool Driver::HoldsBack() const {
-  const CompressConfig& compress = spec_.actors.compress;
-  if (!compress.on()) return false;
-  const ActorVectors& vectors = worker_->vectors;
-  return worker_->device_residual != nullptr || compress.momentum > 0 ||
-         !vectors.Empty(vectors.Find(VectorRole::kResidual));
-}
-
 bool Driver::TakeReduced() {
   const std::optional<Reduced> reduced = reducer_.Take();
   if (!reduced) return false;
-  if (reduced->sum == nullptr) {
-    TellReduced(*reduced);
+  const Range range = reduced->range;
+  if (reduced->vector != kNoVector) {
+    worker_->actor->OnReduced(reduced->vector, range, worker_->port);
+  } else if (range.empty()) {
+    TellReduced(range);
+  } else if (GradientReduction& reduction = ReductionOf(range); reduction.Summed(*reduced)) {
+    RunReduction(reduction);
   } else {
-    effects_.Push(*worker_, ScatterEffect{*reduced}, std::nullopt);
+    TellReduced(range);
   }
   return true;
 }
 
-void Driver::TellReduced(const Reduced& reduced) {
-  const Range range = reduced.range;
-  if (reduced.vector != kNoVector) {
-    return worker_->actor->OnReduced(reduced.vector, range, worker_->port);
-  }
+void Driver::TellReduced(Range range) {
   // The sum of the workers' step reports.
   const auto outcome = [&] {
     return spec_.ghost || OnDevice() ? outcome_ : Reducer::ReadOutcome(gradients() + spec_.size());
   };
   if (IsLast(range)) worker_->actor->OnOutcome(outcome(), worker_->port);
   worker_->actor->OnReduced(worker_->gradient, range, worker_->port);
-}
-
-// The step's report is sent with the last range, when the compressor has checked all of the
-// gradient.  If it found a NaN or infinity, the report says so.
-void Driver::TellNotFinite(Range range) {
-  if (IsLast(range) && !spec_.ghost && !finite())
-    Reducer::WriteNotFinite(gradients() + spec_.size());
-}
-
-void Driver::StartPlainSum(HostedActor& host, VectorId vector, Range range) {
-  if (vector != host.gradient) {
-    float* const data =
-        spec_.ghost ? nullptr : host.vectors.SliceWithValues(vector, range, *dependencies_.ops);
-    return reducer_.StartVector(vector, range, data);
-  }
-  if (!OnDevice()) TellNotFinite(range);
-  reducer_.Start(range, gradients());
-}
-
-void Driver::StartRoundedSum(HostedActor& host, Range range) {
-  TellNotFinite(range);
-  Rounding rounding{spec_.actors.compress.wire()};
-  if (!spec_.ghost) {
-    const VectorId residual = host.vectors.Find(VectorRole::kResidual);
-    rounding.errors = host.vectors.SliceWithValues(residual, range, *dependencies_.ops);
-  }
-  reducer_.StartRounded(range, rounding, gradients());
-}
-
-void Driver::StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) {
-  TellNotFinite(range);
-  const std::vector<Range>& buckets = spec_.actors.buckets;
-  const auto bucket = std::find(buckets.begin(), buckets.end(), range);
-  DT_CHECK(bucket != buckets.end()) << host.actor->Describe();
-  reducer_.StartSelected(range, static_cast<int>(bucket - buckets.begin()), std::move(selected), k,
-                         gradients());
-}
-
-void Driver::EndSum(const Reduced& reduced) {
-  reducer_.Release(reduced);
-  TellReduced(reduced);
 }
 
 bool Driver::FireDueTimer() {
@@ -388,12 +372,12 @@ void Driver::Die() {
 
 void Driver::TellNode() {
   const Placement& placement = spec_.placement();
-  if (placement.nodes() == 0) return;
-  const ActorId node = placement.NodeId(placement.node_of[worker_->id]);
-  mailbox_.Send(placement.RankOf(node), {.from = worker_->id,
-                                         .to = node,
-                                         .message = Pack(control::Gone{worker_->id}),
-                                         .finite = finite()});
+  const std::optional<ActorId> node = placement.NodeActorOf(worker_->id);
+  if (!node) return;
+  mailbox_.Send(placement.RankOf(*node), {.from = worker_->id,
+                                          .to = *node,
+                                          .message = Pack(control::Gone{worker_->id}),
+                                          .finite = finite()});
 }
 
 void Driver::NotifyQuiescent(const QuiescentState& quiescent) {
@@ -428,16 +412,6 @@ std::vector<Driver::Master> Driver::Masters() {
     masters.push_back(std::move(master));
   }
   return masters;
-}
-
-void Driver::PutMasters(float* arena) {
-  for (const Master& master : Masters()) {
-    if (spec_.traits().model == ModelPlace::kReplicas) {
-      AddModel(*spec_.layout, master.weights.f32(), master.share, arena);
-    } else if (master.share > 0) {
-      std::copy_n(master.weights.f32(), master.range.size(), arena + master.range.begin);
-    }
-  }
 }
 
 Collective::Traffic Driver::traffic() const {
@@ -502,18 +476,10 @@ void Driver::Visit(StateVisitor& visitor) {
   DT_CHECK(effects_.empty() && !reducer_.busy() && !mailbox_.Busy() && !OnDevice()) << Describe();
   for (const auto& host : hosts_) {
     visitor.Owner(spec_.placement().NameOf(host->id));
-    host->actor->Visit(visitor);
-    host->VisitVectors(visitor);
-    visitor.Int("samples_applied", host->samples_applied);
-    visitor.Int("updates", host->updates);
-    if (spec_.actors.compress.on()) {
-      visitor.Int("compressions", host->compressions);
-      host->VisitThresholds(visitor);
-    }
-    for (const Buffer& buffer : host->solver_memory) {
-      visitor.Floats("solver", {buffer.f32(), buffer.bytes() / sizeof(float)});
-    }
+    host->Visit(visitor, spec_.actors.compress.on());
   }
+  if (spec_.actors.compress.coder() == nullptr || worker_ == nullptr) return;
+  for (const Range& bucket : spec_.actors.buckets) ReductionOf(bucket).Visit(visitor);
 }
 
 }  // namespace dtrain

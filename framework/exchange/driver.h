@@ -5,16 +5,19 @@
 // Clock and VectorOps (arithmetic), and never knows whether they are real or simulated.  It owns
 // the vectors of its actors and the solver's state that belongs to their master weights.
 //
-//   Mailbox      sends, receives and counts messages
-//   Reducer      all-reduces over the workers, in order
-//   Service      messages between drivers
-//   EffectQueue  effects that wait for their turn
-//   TimerTable   timers that the actors have set
+//   Mailbox            sends, receives and counts messages
+//   Reducer            all-reduces over the workers, in order
+//   GradientReduction  the all-reduce of a range of the gradient, one object a range
+//   Service            messages between drivers
+//   EffectQueue        effects that wait for their turn
+//   TimerTable         timers that the actors have set
 //
 // All calls come from one thread: the exchange thread, the trainer's thread if there is only one
 // rank, or the simulator's.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +26,7 @@
 #include "framework/exchange/effect_queue.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/exchange_spec.h"
+#include "framework/exchange/gradient_reduction.h"
 #include "framework/exchange/mailbox.h"
 #include "framework/exchange/rank_timeline.h"
 #include "framework/exchange/reducer.h"
@@ -65,14 +69,14 @@ struct DriverDependencies {
   int threads = 1;                             // threads that a solver update may use
 };
 
-class Driver : private EffectTarget {
+class Driver {
  public:
   // Makes the actors that the placement puts on this rank (at most one worker).  `weights` are the
   // model's weights, shared by every vector that begins with them; without a blob in a ghost run.
   // `spec` outlives the driver.
   Driver(const ExchangeSpec& spec, Rank rank, const DriverDependencies& dependencies,
          const VectorSlice& weights);
-  ~Driver() override;
+  ~Driver();
 
   // --- the step of this rank's worker
   bool HasWorker() const { return worker_ != nullptr; }
@@ -112,7 +116,7 @@ class Driver : private EffectTarget {
   TimerTable& timers() { return timers_; }
   // False once an update on this rank, or one reported by an incoming message (Envelope::finite),
   // has written a NaN or an infinity.
-  bool finite() const { return finite_ && effects_.finite(); }
+  bool finite() const { return finite_ && effects_.done().finite; }
 
   // --- death of a rank (only in the simulator; over MPI a lost rank ends the run)
   // Makes this rank die: its actors get no more events, and a step that is being computed is
@@ -147,9 +151,6 @@ class Driver : private EffectTarget {
     std::vector<float*> solver_state;  // elements of `range`, in the solver's StateNames() order
   };
   std::vector<Master> Masters();
-  // Puts the masters' weights into an arena of the whole model: a replica is added with its share,
-  // any other master is copied unless its share is 0.
-  void PutMasters(float* arena);
   void Visit(StateVisitor& visitor);
   // Serves checkpoints.  Besides Visit, it visits the stage of the step (a step that has begun
   // continues with the next Begin), the timers that are set, and the actors' time, which continues
@@ -161,7 +162,7 @@ class Driver : private EffectTarget {
   Collective::Traffic traffic() const;
   ProtocolReport Report() const;        // of all actors of this rank
   ProtocolReport WorkerReport() const;  // of this rank's worker alone; empty without one
-  const CompressionReport& compression() const { return effects_.compression(); }
+  const CompressionReport& compression() const { return effects_.done().compression; }
   std::string Describe() const;  // every actor of this rank, joined by "; "
   const Actor& actor(ActorId id) const;
 
@@ -169,36 +170,27 @@ class Driver : private EffectTarget {
   class Port;
   struct Host;
 
-  void Restore(HostedActor& host, const VectorSlice& weights) const;
   Host& HostOf(ActorId id) const;
 
-  void StartStep() override;
-  void EndStep(HostedActor& host, const StepOutcome& outcome) override;
-  void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) override;
-  void StartPlainSum(HostedActor& host, VectorId vector, Range range) override;
-  void StartSum(HostedActor& host, Range range, VectorSlice selected, int64_t k) override;
-  void StartDenseSum(Range range) override {
-    if (spec_.actors.compress.on()) TellNotFinite(range);
-    reducer_.Start(range, gradients());
-  }
-  void StartRoundedSum(HostedActor& host, Range range) override;
-  void TellNotFinite(Range range);
-  void EndSum(const Reduced& reduced) override;
+  void StartStep();
+  void EndStep(HostedActor& host, const StepOutcome& outcome);
+  void Send(HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice);
+  void Reduce(HostedActor& host, VectorId vector, Range range);
+  GradientReduction& ReductionOf(Range range);
+  void RunReduction(GradientReduction& reduction);
+  void StartSum(HostedActor& host, VectorId vector, Range range);
 
   // True if the vectors are in a device's memory.
   bool OnDevice() const {
     return dependencies_.pools != nullptr && dependencies_.pools->device().queue != nullptr;
   }
   bool DeliverEnvelope();
-  double DensityNow() const;
-  bool HoldsBack() const;
   bool TakeReduced();
-  void TellReduced(const Reduced& reduced);
+  void TellReduced(Range range);
   bool FireDueTimer();
   void Fire(const TimerTable::Timer& timer);
   void Note(const Event& event);
   Nanos EventTime(ActorId actor);
-  void StudyGradient(Range range);
 
   const ExchangeSpec& spec_;
   const Rank rank_;
@@ -211,6 +203,8 @@ class Driver : private EffectTarget {
   Reducer reducer_;
   TimerTable timers_;
   EffectQueue effects_;
+  std::map<int64_t, GradientReduction> reductions_;  // by the first element of their ranges
+  std::deque<GradientReduction*> rounds_;            // ReductionParts::rounds
 
   StepStage stage_ = StepStage::kNone;
   bool held_ = false;
@@ -220,20 +214,5 @@ class Driver : private EffectTarget {
   std::vector<ActorId> gone_;  // workers known to have died
   Nanos time_ahead_ = 0;       // actors' time minus clock time; not 0 after a resume
 };
-
-// mean += share * replica.  It is called in the order of the servers, so the mean of replicated
-// solver vectors has the same bits wherever it is computed.
-inline void AddReplica(float* mean, const float* replica, double share, int64_t n) {
-  if (share == 0) return;
-  const auto factor = static_cast<float>(share);
-  for (int64_t i = 0; i < n; ++i) mean[i] += factor * replica[i];
-}
-
-// Does the same for the model's weights.  Frozen parameters are equal in all replicas and are
-// copied, since a mean with rounded shares could differ from them.
-inline void AddModel(const ArenaLayout& layout, const float* replica, double share, float* mean) {
-  AddReplica(mean, replica, share, layout.size());
-  if (share > 0) CopyFrozen(layout, replica, mean);
-}
 
 }  // namespace dtrain

@@ -10,18 +10,6 @@
 namespace dtrain {
 namespace {
 
-SparseView ViewOf(const VectorSlice& slice) {
-  return {slice.positions(), slice.values(), slice.entries};
-}
-
-SparseView EntriesIn(const SparseEntries& entries, Range range) {
-  const auto first =
-      std::lower_bound(entries.positions.begin(), entries.positions.end(), range.begin);
-  const auto last = std::lower_bound(first, entries.positions.end(), range.end);
-  const auto begin = first - entries.positions.begin();
-  return {entries.positions.data() + begin, entries.values.data() + begin, last - first};
-}
-
 // Returns the vector of the actor that an effect reads; kNoVector for none.
 VectorId SourceOf(const Effect& effect) {
   if (const auto* take = std::get_if<TakeEffect>(&effect)) return take->from;
@@ -34,12 +22,12 @@ VectorId SourceOf(const Effect& effect) {
 
 }  // namespace
 
-EffectQueue::EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads,
-                         EffectTarget& target, const Clock* clock)
+EffectQueue::EffectQueue(const ExchangeSpec& spec, VectorOps& ops, int threads, Post post,
+                         const Clock* clock)
     : spec_(spec),
       ops_(ops),
       threads_(threads),
-      target_(target),
+      post_(std::move(post)),
       clock_(clock),
       learning_rate_(spec.solver, spec.epochs, spec.placement().workers) {}
 
@@ -58,15 +46,11 @@ bool EffectQueue::RunSlice() {
   // A reference into the list stays valid when the effect pushes others.
   Item& item = items_.front();
   std::visit([&](auto& effect) { Run(item, effect); }, item.effect);
-  if (item.remaining.empty()) items_.pop_front();
+  if (item.remaining.empty() && !item.more) items_.pop_front();
   return true;
 }
 
-void EffectQueue::Run(Item&, StartStepEffect&) { target_.StartStep(); }
-
-void EffectQueue::Run(Item& item, EndStepEffect& effect) {
-  target_.EndStep(*item.host, effect.outcome);
-}
+void EffectQueue::Run(Item& item, WorkEffect& effect) { item.more = effect.slice(); }
 
 // A sparse vector that is no smaller than a dense one is converted here, so that all channels
 // carry, and all receivers get, the same form.
@@ -77,7 +61,7 @@ void EffectQueue::Run(Item& item, SendEffect& effect) {
     if (!slice && effect.payload.vector != kNoVector) {
       slice = item.host->vectors.Get(effect.payload.vector, effect.payload.range);
     }
-    if (!slice || !slice->PaysDense()) return target_.Send(*item.host, effect, std::move(slice));
+    if (!slice || !slice->PaysDense()) return post_(*item.host, effect, std::move(slice));
     item.source = std::move(*slice);
     item.remaining = item.source.range;
     item.written = {item.host->vectors.NewDense(item.remaining.size()), 0, item.remaining};
@@ -87,11 +71,7 @@ void EffectQueue::Run(Item& item, SendEffect& effect) {
     ops_.Zero(to, slice.size());
     ops_.Scatter(to, slice.begin, ViewOf(item.source.Part(slice)));
   });
-  if (item.remaining.empty()) target_.Send(*item.host, effect, std::move(item.written));
-}
-
-void EffectQueue::Run(Item& item, SumEffect& effect) {
-  target_.StartPlainSum(*item.host, effect.vector, effect.range);
+  if (item.remaining.empty()) post_(*item.host, effect, std::move(item.written));
 }
 
 void EffectQueue::Run(Item& item, ClearEffect& effect) { item.host->vectors.Clear(effect.vector); }
@@ -102,160 +82,11 @@ void EffectQueue::Run(Item& item, CompressEffect& effect) {
   DT_CHECK(effect.to != effect.from && vectors.RangeOf(effect.to) == range)
       << item.host->actor->Describe();
   if (item.compression == nullptr) {
-    BeginCompression(item, {effect.from, range, effect.density});
+    item.compression = std::make_unique<Compression>(
+        spec_, *item.host, ops_, CompressedRange{effect.from, range, effect.density});
   }
-  if (RunCompression(item)) return;
-  vectors.Replace(effect.to, item.compression->Take());
-}
-
-void EffectQueue::BeginCompression(Item& item, const CompressedRange& what) {
-  item.compression = std::make_unique<Compression>(spec_, *item.host, ops_, what);
-  item.remaining = what.range;
-}
-
-// Compresses the next slice.  Returns false if it was the last.
-bool EffectQueue::RunCompression(Item& item) {
-  const Nanos begin = clock_ == nullptr ? 0 : clock_->Now();
-  const bool more = item.compression->RunSlice();
-  ++selection_slices_;
-  if (!more) {
-    item.remaining = {};
-    const CompressionReport report = item.compression->report();
-    compression_.Add(report);
-    bytes_written_ += report.bytes;
-    finite_ &= item.compression->finite();
-  }
-  if (clock_ != nullptr) compression_.time += clock_->Now() - begin;
-  return more;
-}
-
-void EffectQueue::Run(Item& item, ReduceEffect& effect) {
-  HostedActor& host = *item.host;
-  if (!item.begun) {
-    item.begun = true;
-    item.remaining = effect.range;
-  }
-  const double density = effect.density;
-  const bool keeps_momentum = spec_.actors.compress.momentum > 0;
-  const bool rounds = spec_.actors.compress.rounds();
-  const bool dense = spec_.actors.compress.PaysDense(density, spec_.placement().workers);
-  if (item.compression == nullptr) {
-    if (density >= 1 && !rounds) {
-      TakeAll(item);
-      if (item.remaining.empty()) target_.StartDenseSum(effect.range);
-      return;
-    }
-    AddToResidual(item);
-    if (!item.remaining.empty()) return;
-    return BeginCompression(
-        item,
-        {.from = host.vectors.Find(VectorRole::kResidual),
-         .range = effect.range,
-         .density = density,
-         .origin = dense ? 0 : effect.range.begin,
-         .masked = keeps_momentum ? host.vectors.Find(VectorRole::kVelocity) : kNoVector,
-         .rounded = rounds && !spec_.ghost ? host.vectors.Data(host.gradient) + effect.range.begin
-                                           : nullptr});
-  }
-  if (item.source.range.empty()) {
-    if (RunCompression(item)) return;
-    if (rounds) return target_.StartRoundedSum(host, effect.range);
-    VectorSlice selected = item.compression->Take();
-    if (!dense) {
-      return target_.StartSum(host, effect.range, std::move(selected),
-                              EntriesAsked(density, effect.range.size()));
-    }
-    item.source = std::move(selected);
-    item.remaining = effect.range;
-    return;
-  }
-  RunSliceOf(item, [&](Range slice) {  // sets the elements that were not selected to zero
-    float* const gradient = host.vectors.Data(host.gradient) + slice.begin;
-    ops_.Zero(gradient, slice.size());
-    ops_.Scatter(gradient, slice.begin, ViewOf(item.source.Part(slice)));
-  });
-  if (item.remaining.empty()) target_.StartDenseSum(effect.range);
-}
-
-// velocity = momentum * velocity + gradient.  Returns the slice of the new velocity.
-const float* EffectQueue::UpdateVelocity(HostedActor& host, Range slice) {
-  const auto memory = host.vectors.Slice(host.vectors.Find(VectorRole::kVelocity), slice);
-  const float* const gradient = host.vectors.Data(host.gradient) + slice.begin;
-  ops_.Combine(memory.new_values, static_cast<float>(spec_.actors.compress.momentum),
-               memory.old_values, 1, gradient, slice.size());
-  return memory.new_values;
-}
-
-// Prepares a gradient that is sent whole: the velocity takes its place if the worker has one, and
-// the residual is added.
-void EffectQueue::TakeAll(Item& item) {
-  HostedActor& host = *item.host;
-  ActorVectors& vectors = host.vectors;
-  const VectorId residual = vectors.Find(VectorRole::kResidual);
-  if (host.device_residual != nullptr) {
-    return RunOnDevice(item, [&](Range all) {
-      host.device_residual->TakeAll(all, vectors.Data(host.gradient) + all.begin);
-    });
-  }
-  RunSliceOf(item, [&](Range slice) {
-    float* const gradient = vectors.Data(host.gradient) + slice.begin;
-    if (spec_.actors.compress.momentum > 0) {
-      ops_.Copy(gradient, UpdateVelocity(host, slice), slice.size());
-    }
-    if (vectors.Empty(residual)) return;
-    const auto kept = vectors.Slice(residual, slice);
-    if (kept.old_values != nullptr) ops_.Sum(gradient, gradient, kept.old_values, slice.size());
-    ops_.Zero(kept.new_values, slice.size());
-  });
-}
-
-void EffectQueue::AddToResidual(Item& item) {
-  ActorVectors& vectors = item.host->vectors;
-  const VectorId residual = vectors.Find(VectorRole::kResidual);
-  const bool keeps_momentum = spec_.actors.compress.momentum > 0;
-  if (item.host->device_residual != nullptr) {
-    return RunOnDevice(item, [&](Range all) { item.host->device_residual->Add(all); });
-  }
-  RunSliceOf(item, [&](Range slice) {
-    const float* const gradient = keeps_momentum ? UpdateVelocity(*item.host, slice)
-                                                 : vectors.Data(item.host->gradient) + slice.begin;
-    const auto memory = vectors.Slice(residual, slice);
-    if (memory.old_values == nullptr) {
-      ops_.Copy(memory.new_values, gradient, slice.size());
-    } else {
-      ops_.Sum(memory.new_values, memory.old_values, gradient, slice.size());
-    }
-  });
-}
-
-// The parts of the sum are added in their order, which is the same on all ranks.
-void EffectQueue::Run(Item& item, ScatterEffect& effect) {
-  const Range range = effect.reduced.range;
-  const SparseCollective::Sum& sum = *effect.reduced.sum;
-  if (!item.begun) {
-    item.begun = true;
-    item.remaining = range;
-    int64_t entries = sum.returned.size();
-    for (const SparseEntries& part : sum.parts) entries += part.size();
-    item.written_share = 1 + 2 * static_cast<double>(entries) / static_cast<double>(range.size());
-    if (item.host->device_residual != nullptr && sum.returned.size() > 0) {
-      item.host->device_residual->PutBack(range.begin, EntriesIn(sum.returned, {0, range.size()}));
-    }
-  }
-  ActorVectors& vectors = item.host->vectors;
-  RunSliceOf(item, [&](Range slice) {
-    const Range within{slice.begin - range.begin, slice.end - range.begin};
-    float* const gradient = vectors.Data(item.host->gradient) + slice.begin;
-    ops_.Zero(gradient, slice.size());
-    for (const SparseEntries& part : sum.parts) {
-      ops_.ScatterAdd(gradient, within.begin, 1, EntriesIn(part, within));
-    }
-    const SparseView back = EntriesIn(sum.returned, within);
-    if (back.count == 0 || item.host->device_residual != nullptr) return;
-    const VectorId residual = vectors.Find(VectorRole::kResidual);
-    ops_.ScatterAdd(vectors.SliceWithValues(residual, slice, ops_), within.begin, 1, back);
-  });
-  if (item.remaining.empty()) target_.EndSum(effect.reduced);
+  item.more = dtrain::RunSliceOf(*item.compression, clock_, done_);
+  if (!item.more) vectors.Replace(effect.to, item.compression->Take());
 }
 
 // The vector is taken by reference if the source covers all of it, else copied slice by slice.
@@ -349,28 +180,6 @@ void EffectQueue::Run(Item& item, ApplyEffect& effect) {
   if (item.remaining.empty()) EndUpdate(item, effect.update);
 }
 
-template <class Work>
-void EffectQueue::RunSliceOf(Item& item, const Work& work) {
-  RunUpTo(ops_.slice_elements(), item, work);
-}
-
-template <class Work>
-void EffectQueue::RunOnDevice(Item& item, const Work& work) {
-  RunUpTo(item.remaining.size(), item, work);
-}
-
-template <class Work>
-void EffectQueue::RunUpTo(int64_t most, Item& item, const Work& work) {
-  Range slice = item.remaining;
-  if (!spec_.ghost) {
-    slice.end = std::min(slice.end, slice.begin + most);
-    work(slice);
-  }
-  item.remaining.begin = slice.end;
-  bytes_written_ +=
-      std::llround(static_cast<double>(slice.size() * sizeof(float)) * item.written_share);
-}
-
 void EffectQueue::BeginReading(Item& item, VectorId from) {
   item.begun = true;
   item.source = item.arrived ? *item.arrived : item.host->vectors.Get(from);
@@ -451,7 +260,7 @@ void EffectQueue::UpdateSlice(Item& item, Range slice) {
   args.weights_out = memory.new_values;
   args.state = {state.data(), host.solver_memory.size()};
   args.threads = threads_;
-  finite_ &= ops_.Update(*spec_.solver.solver, *spec_.layout, slice, args);
+  done_.finite &= ops_.Update(*spec_.solver.solver, *spec_.layout, slice, args);
 }
 
 // An update may be made in parts (buckets).  It counts when all elements of the master are updated.

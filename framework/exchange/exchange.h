@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,7 +74,7 @@ class Exchange {
   // with the solver.
   virtual int64_t updates() = 0;
   // Returns the spread of the replicas about their mean (ModelAtBoundary::spread), on rank 0.
-  virtual double spread() = 0;
+  virtual std::optional<double> spread() = 0;
   // Holds the state that only this rank has (ExchangeSpec::Start::ranks).  `holds` describes the
   // part of it that is meant for other actors of this run (Actor::Holds).
   struct Own {

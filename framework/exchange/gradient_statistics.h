@@ -105,4 +105,12 @@ class GradientStatistics {
   std::vector<float> magnitudes_;  // |u| of the current unit
 };
 
+// Records a range of a worker's gradient, which has `size` elements, that is sent as it is, if its statistics are due.
+// `statistics` is null if they are not requested.
+inline void StudyWhole(GradientStatistics* statistics, int worker, Range range, int64_t size,
+                       const float* gradient) {
+  if (statistics == nullptr || worker != statistics->worker() || !statistics->due()) return;
+  statistics->SentWhole(range, gradient + range.begin, range.end == size);
+}
+
 }  // namespace dtrain

@@ -38,51 +38,14 @@ struct HostedActor {
     }
   }
 
-  // Sets the initial residual and velocity, if the actor has such vectors.
-  void BeginWith(const KeptVectors& kept) {
-    for (const auto& [role, from] : {std::pair(VectorRole::kResidual, &kept.residual),
-                                     std::pair(VectorRole::kVelocity, &kept.velocity)}) {
-      const VectorId to = vectors.Find(role);
-      if (to == kNoVector || from->empty()) continue;
-      std::copy(from->begin(), from->end(), vectors.Overwrite(to));
-    }
-    if (device_residual != nullptr) device_residual->TakeFrom(vectors);
-  }
-
+  // Sets the model's weights in every vector that begins with them, the solver's vectors and, of worker 0, the initial
+  // residual and velocity.
+  void BeginWith(const ExchangeSpec& spec, const VectorSlice& model);
   // Sets the frozen parameters to those of the model that the run begins with.  The rank's saved
   // state may have older ones.
-  void TakeFrozen(const ArenaLayout& layout, const VectorSlice& model) {
-    if (!model.blob) return;  // a ghost run simulates sizes only
-    for (size_t v = 0; v < vectors.specs().size(); ++v) {
-      const VectorSpec& spec = vectors.specs()[v];
-      if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;
-      ForEachFactor(layout, spec.range, [&](Range part, double factor) {
-        if (factor != 0) return;
-        float* const to = vectors.Slice(static_cast<VectorId>(v), part).new_values;
-        std::copy_n(model.At(part.begin), part.size(), to);
-      });
-    }
-  }
-
-  void VisitVectors(StateVisitor& visitor) {
-    if (device_residual != nullptr) device_residual->Bring(vectors);
-    vectors.Visit(visitor);
-    if (device_residual != nullptr) device_residual->TakeFrom(vectors);
-  }
-
-  void VisitThresholds(StateVisitor& visitor) {
-    std::vector<int64_t> units;
-    std::vector<float> values;
-    for (const auto& [unit, threshold] : thresholds) {
-      units.push_back(unit);
-      values.push_back(threshold);
-    }
-    visitor.Ints("threshold_units", units);
-    values.resize(units.size());
-    visitor.Floats("thresholds", values);
-    thresholds.clear();
-    for (size_t i = 0; i < units.size(); ++i) thresholds[units[i]] = values[i];
-  }
+  void TakeFrozen(const ArenaLayout& layout, const VectorSlice& model);
+  // Visits the actor, its vectors and counters, for checkpoints and hashes.  `compresses`: a compressor has state in it.
+  void Visit(StateVisitor& visitor, bool compresses);
 
   const ActorId id;
   const std::unique_ptr<Actor> actor;
@@ -97,6 +60,10 @@ struct HostedActor {
   int64_t compressions = 0;           // of a whole vector so far; a key of random selections
   std::map<int64_t, float> thresholds;  // SelectionKey::threshold, by the unit's first element
   int64_t told_of_end = 0;  // 1: it was notified of the end of the run and got no event since
+
+ private:
+  void Keep(const KeptVectors& kept);
+  void VisitThresholds(StateVisitor& visitor);
 };
 
 }  // namespace dtrain

@@ -6,8 +6,8 @@ namespace dtrain {
 namespace {
 
 BlobMemory HomeOf(const ExchangeSpec& spec, const Device& device) {
-  const bool stays = spec.traits().model == ModelPlace::kWorkers && !spec.actors.compress.on() &&
-                     spec.statistics == nullptr;
+  const bool stays =
+      spec.traits().sums_gradients() && !spec.actors.compress.on() && spec.statistics == nullptr;
   return stays ? BlobMemory{.device = device} : BlobMemory{.pinned_for = device.queue};
 }
 

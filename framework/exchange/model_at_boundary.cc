@@ -74,7 +74,9 @@ void ModelAtBoundary::Collect(Transport& transport, bool with_solver) {
 
 void ModelAtBoundary::CollectUpdates(Transport& transport) {
   ByteWriter mine;
-  for (const Driver::Master& master : driver_.Masters()) mine.Value(master.updates);
+  for (const Driver::Master& master : driver_.Masters()) {
+    if (master.share > 0) mine.Value(master.updates);
+  }
   for (const std::string& bytes : Gather(transport, mine.Take())) {
     for (ByteReader reader(bytes); !reader.AtEnd();) {
       updates_ = std::max(updates_, reader.Value<int64_t>());
@@ -136,11 +138,7 @@ double ModelAtBoundary::AddFrom(Transport& transport, Rank owner, const float* m
     MoveFloats(transport, owner, 0, {const_cast<float*>(mine), count});
   }
   if (!root) return 0;
-  if (model) {
-    AddModel(*spec_.layout, mine, share, mean);
-  } else {
-    AddReplica(mean, mine, share, spec_.size());
-  }
+  PutPart(spec_, {.range = {0, spec_.size()}, .share = share}, mine, model, mean);
   return SumOfSquares(mine, spec_.size());
 }
 
@@ -167,6 +165,24 @@ void ModelAtBoundary::CollectShard(Transport& transport, int server, bool with_s
     } else if (transport.rank() == owner) {
       MoveFloats(transport, owner, 0, {mine.solver_state[i], count});
     }
+  }
+}
+
+void PutPart(const ExchangeSpec& spec, const Driver::Master& master, const float* vector,
+             bool weights, float* arena) {
+  if (master.share == 0) return;
+  if (spec.traits().model != ModelPlace::kReplicas) {
+    std::copy_n(vector, master.range.size(), arena + master.range.begin);
+    return;
+  }
+  const auto share = static_cast<float>(master.share);
+  for (int64_t i = 0; i < spec.size(); ++i) arena[i] += share * vector[i];
+  if (weights) CopyFrozen(*spec.layout, vector, arena);
+}
+
+void PutMasters(const ExchangeSpec& spec, Driver& driver, float* arena) {
+  for (const Driver::Master& master : driver.Masters()) {
+    PutPart(spec, master, master.weights.f32(), true, arena);
   }
 }
 

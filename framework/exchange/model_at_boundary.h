@@ -7,6 +7,7 @@
 // Actor::MasterShare.  Vectors in a device's memory are copied to host memory on request.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,8 +32,8 @@ class ModelAtBoundary {
   // with the solver; at a boundary the number is the same for all shards.
   int64_t updates() const { return updates_; }
   // Spread of the replicas, on rank 0: the root of their mean square distance from their mean,
-  // divided by the norm of the mean.  0 without replicas.
-  double spread() const { return spread_; }
+  // divided by the norm of the mean.  Nothing without replicas.
+  std::optional<double> spread() const { return spread_; }
 
  private:
   void BringSolver(DeviceQueue* queue);
@@ -52,7 +53,17 @@ class ModelAtBoundary {
   std::vector<std::vector<float>> host_solver_;
   std::vector<float*> solver_;
   int64_t updates_ = 0;
-  double spread_ = 0;
+  std::optional<double> spread_;
 };
+
+// Adds a master's vector to an arena of the whole model, which begins with zeros: a replica with its share, any other
+// part as it is, unless its share is 0.  `weights`: the vector has the weights, else one of the solver.  It is called in
+// the order of the actors, so the mean of replicas has the same bits wherever it is computed.  Their frozen parameters are
+// equal and are copied, since a mean with rounded shares could differ from them.
+void PutPart(const ExchangeSpec& spec, const Driver::Master& master, const float* vector,
+             bool weights, float* arena);
+
+// Does it with the weights of all masters of a rank.
+void PutMasters(const ExchangeSpec& spec, Driver& driver, float* arena);
 
 }  // namespace dtrain

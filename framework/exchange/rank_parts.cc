@@ -1,7 +1,5 @@
 #include "framework/exchange/rank_parts.h"
 
-#include <set>
-
 #include "framework/core/check.h"
 #include "framework/exchange/transport_channel.h"
 
@@ -13,26 +11,9 @@ std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools) {
   return MakeDeviceVectorOps(pools->device());
 }
 
-// Vectors are sent to and from servers and, if the strategy has them, the actors of nodes.  A rank
-// whose node has neither gets a negative node number of its own, since it has no rank to share
-// vectors with.
-std::vector<int> NodesWithMessages(const ExchangeSpec& spec) {
-  const Placement& placement = spec.placement();
-  std::vector<int> nodes = spec.rank_nodes;
-  if (placement.nodes() > 0) return nodes;
-  std::set<int> with_server;
-  for (int server = 0; server < placement.servers; ++server) {
-    with_server.insert(nodes[placement.RankOf(placement.ServerId(server))]);
-  }
-  for (size_t rank = 0; rank < nodes.size(); ++rank) {
-    if (!with_server.contains(nodes[rank])) nodes[rank] = -1 - static_cast<int>(rank);
-  }
-  return nodes;
-}
-
 std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
   if (!spec.window || spec.rank_nodes.empty() || spec.traits().collectives) return nullptr;
-  return NodeWindow::Make(transport, NodesWithMessages(spec),
+  return NodeWindow::Make(transport, spec.placement().NodesWithMessages(spec.rank_nodes),
                           {.elements = spec.size() + Reducer::kTailSize});
 }
 

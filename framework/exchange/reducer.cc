@@ -18,7 +18,7 @@ int64_t Reducer::StartDense(float* data, int64_t count) {
 void Reducer::Start(Range range, float* gradients) {
   const int64_t count = range.size() + (IsLast(range) ? kTailSize : 0);
   float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
-  running_.push_back({.range = range, .dense = StartDense(data, count)});
+  running_.push_back({.range = range, .dense = StartDense(data, count), .ends = IsLast(range)});
 }
 
 void Reducer::StartVector(VectorId vector, Range range, float* data) {
@@ -32,7 +32,7 @@ int64_t Reducer::StartTail(Range range, float* gradients) {
 }
 
 void Reducer::StartRounded(Range range, const Rounding& rounding, float* gradients) {
-  Reduction reduction{.range = range};
+  Reduction reduction{.range = range, .ends = IsLast(range)};
   if (collective_ != nullptr) {
     float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
     reduction.dense =
@@ -44,13 +44,40 @@ void Reducer::StartRounded(Range range, const Rounding& rounding, float* gradien
 
 void Reducer::StartSelected(Range range, int unit, VectorSlice selected, int64_t k,
                             float* gradients) {
-  Reduction reduction{.range = range, .tail = StartTail(range, gradients)};
+  Reduction reduction{.range = range, .tail = StartTail(range, gradients), .ends = IsLast(range)};
   const auto count = static_cast<size_t>(selected.entries);
-  const SparseEntries mine{{selected.positions(), count}, {selected.values(), count}};
-  reduction.selection = sparse_ == nullptr ? alone_++ : sparse_->Start(unit, range.size(), k, mine);
-  Selected& kept = selected_[reduction.selection];
-  kept.slice = std::move(selected);
+  reduction.selection = StartEntries(unit, range.size(), k,
+                                     {{selected.positions(), count}, {selected.values(), count}});
+  selected_[reduction.selection].slice = std::move(selected);
+  running_.push_back(reduction);
+}
+
+int64_t Reducer::StartEntries(int unit, int64_t n, int64_t k, const SparseEntries& mine) {
+  const int64_t ticket = sparse_ == nullptr ? alone_++ : sparse_->Start(unit, n, k, mine);
+  Selected& kept = selected_[ticket];
   if (sparse_ == nullptr) kept.alone.parts = {mine};
+  return ticket;
+}
+
+// Words that are gathered travel as entries, half of them as positions.  The collective `gather` does not look at what
+// they are.
+void Reducer::StartWords(const Words& words, float* gradients) {
+  const bool ends = words.last && IsLast(words.range);
+  Reduction reduction{.range = words.range,
+                      .tail = ends ? StartTail(words.range, gradients) : kNone,
+                      .ends = ends,
+                      .timed = words.last};
+  float* const data = words.words.data();
+  const size_t count = words.words.size();
+  if (words.gathered) {
+    const size_t half = count / 2;
+    const SparseEntries mine{{reinterpret_cast<const int32_t*>(data), half},
+                             {data == nullptr ? nullptr : data + half, half}};
+    reduction.selection =
+        StartEntries(words.unit, static_cast<int64_t>(count), static_cast<int64_t>(half), mine);
+  } else {
+    reduction.dense = StartDense(data, static_cast<int64_t>(count));
+  }
   running_.push_back(reduction);
 }
 
@@ -72,7 +99,7 @@ std::optional<Reduced> Reducer::Take() {
         sparse_ == nullptr ? &selected_.at(oldest.selection).alone : &sparse_->Of(oldest.selection);
   }
   running_.pop_front();
-  if (times_ != nullptr) times_->Done(EndsStep(oldest));
+  if (times_ != nullptr && oldest.timed) times_->Done(oldest.ends);
   return reduced;
 }
 

@@ -59,6 +59,15 @@ class Reducer {
   // Does the same for values that are rounded to 16 bits (Collective::StartRounded).  `rounding`
   // has the rounding errors of the range.
   void StartRounded(Range range, const Rounding& rounding, float* gradients);
+  // Describes words that a coder (compress/coding.h) sends in one of its rounds.
+  struct Words {
+    Range range;
+    std::span<float> words;  // null data in a ghost run; kept by the caller until the sum is taken
+    bool gathered = false;   // to all workers, as pairs; else they are summed as floats
+    int unit = 0;            // index of the range in the step
+    bool last = false;       // the last round of the range
+  };
+  void StartWords(const Words& words, float* gradients);
   // Advances the running all-reduces a little.  Returns true if anything moved.
   bool Progress();
   // Returns the oldest all-reduce if it is complete.
@@ -80,6 +89,8 @@ class Reducer {
     int64_t dense = kNone;      // ticket of the dense collective
     int64_t tail = kNone;       // ticket of the tail, if it is all-reduced separately
     int64_t selection = kNone;  // ticket of the sparse collective
+    bool ends = false;          // the last of its step
+    bool timed = true;          // false: a round of a coder that another one follows
   };
   // Holds the entries that this rank selected, kept until Release.
   struct Selected {
@@ -90,9 +101,7 @@ class Reducer {
 
   int64_t StartDense(float* data, int64_t count);
   int64_t StartTail(Range range, float* gradients);
-  bool EndsStep(const Reduction& reduction) const {
-    return reduction.vector == kNoVector && IsLast(reduction.range);
-  }
+  int64_t StartEntries(int unit, int64_t n, int64_t k, const SparseEntries& mine);
   bool DenseDone(int64_t ticket) const { return ticket == kNone || collective_->Done(ticket); }
 
   Collective* const collective_;

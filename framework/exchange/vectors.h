@@ -14,11 +14,15 @@
 #include "framework/core/state_visitor.h"
 #include "framework/device/blob.h"
 #include "framework/exchange/message_channel.h"
+#include "framework/exchange/vector_ops.h"
 #include "framework/strategies/actor.h"
 
 namespace dtrain {
 
-class VectorOps;
+// Returns the entries of a sparse slice.
+inline SparseView ViewOf(const VectorSlice& slice) {
+  return {slice.positions(), slice.values(), slice.entries};
+}
 
 class ActorVectors {
  public:

@@ -210,7 +210,7 @@ void ReadCompress(Reader root, RunConfig& run) {
   Reader reader = root.Section("compress", "which entries of a gradient are sent");
   run.compress = ReadCompressConfig(reader);
   if (!run.compress.on()) return;
-  if (run.strategy->traits().lockstep && !run.compress.rounds()) {
+  if (run.strategy->traits().lockstep && run.compress.sends_entries()) {
     ReadSelectionExchange(reader, run.compress);
   }
   if (run.strategy->PlansByTime() && run.compress.FollowsBuckets()) {
@@ -247,7 +247,7 @@ void ReadBatchNorm(Reader root, RunConfig& run) {
                                    "local: each worker uses statistics of its own samples; sync: "
                                    "of all workers' samples");
   run.sync_batch_norm = mode == "sync";
-  if (run.sync_batch_norm && !run.strategy->traits().lockstep) {
+  if (run.sync_batch_norm && !run.strategy->traits().equal_weights()) {
     root.AddError("batch_norm",
                   fmt::format("batch_norm 'sync' needs workers that take their steps together; in "
                               "'{}' each takes its own",

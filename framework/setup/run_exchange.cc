@@ -39,16 +39,17 @@ std::vector<int> RankNodesOf(const RunConfig& config, const Placement& placement
 
 // True if entries are selected from the whole model, which is then all-reduced at once.
 bool SelectsFromAll(const RunConfig& config) {
-  return config.strategy->traits().lockstep && config.compress.on() &&
+  return config.strategy->traits().lockstep && config.compress.sends_entries() &&
          config.compress.scope == Compressor::Scope::kModel;
 }
 
 std::string MeasuredFor(const RunConfig& config, const std::string& schedule) {
   const CompressConfig& compress = config.compress;
   const std::string way =
-      !compress.on() ? config.collective
-                     : fmt::format("{} by {}", compress.name,
-                                   compress.rounds() ? config.collective : compress.exchange);
+      !compress.on()
+          ? config.collective
+          : fmt::format("{} by {}", compress.name,
+                        compress.sends_entries() ? compress.exchange : config.collective);
   return fmt::format("{}, {}, {}", schedule, Counted(config.workers, "worker"), way);
 }
 

@@ -119,7 +119,7 @@ Graph ReadModel(const RunConfig& config, const std::vector<FieldSpec>& fields) {
   graph.CheckTrainable((share + config.accumulate - 1) / config.accumulate);
   if (config.sync_batch_norm) graph.SyncWorkers();
   FreezeLayers(config, graph);
-  if (graph.syncs_workers() && !config.strategy->traits().lockstep) {
+  if (graph.syncs_workers() && !config.strategy->traits().equal_weights()) {
     throw ConfigError(
         fmt::format("{}: a layer with 'sync: true' needs workers that take their steps "
                     "together; in '{}' each takes its own",

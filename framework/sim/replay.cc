@@ -148,7 +148,7 @@ std::vector<float> Replayer::Run() {
                                [](const Part& part) { return part.next == part.events.size(); });
   if (!all) throw RunFileError("the record does not fit its run: " + WhereItStopped());
   std::vector<float> weights(static_cast<size_t>(spec_.size()));
-  for (Part& part : parts_) part.rank->driver.PutMasters(weights.data());
+  for (Part& part : parts_) PutMasters(spec_, part.rank->driver, weights.data());
   return weights;
 }
 

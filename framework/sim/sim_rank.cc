@@ -78,15 +78,16 @@ void SimRank::Look() {
   Driver& driver = parts_.driver;
   while (!quiescence().reached()) {
     const EffectQueue& effects = driver.effects();
-    const int64_t written = effects.bytes_written(), selected = effects.selection_slices();
+    const int64_t written = effects.done().bytes_written,
+                  selected = effects.done().selection_slices;
     const bool progressed = driver.Progress();
     if (!StepMoved() && !Bury() && !progressed) break;
-    const int64_t bytes = effects.bytes_written() - written;
+    const int64_t bytes = effects.done().bytes_written - written;
     const Nanos cost = compute_.VectorTime(bytes);
     if (cost == 0) continue;
     busy_until_ = events_.now() + cost;
     if (RankTimeline* const timeline = parts_.timeline.get()) {
-      if (effects.selection_slices() > selected) {
+      if (effects.done().selection_slices > selected) {
         timeline->Selected(events_.now(), busy_until_, bytes);
       } else {
         timeline->Arithmetic(events_.now(), busy_until_, bytes);

@@ -242,7 +242,7 @@ bool Simulation::World::CallAtBoundary() {
 std::vector<float> Simulation::World::Weights() {
   if (setup.exchange.ghost) return {};
   std::vector<float> weights(static_cast<size_t>(setup.exchange.size()));
-  for (const auto& rank : ranks) rank->driver().PutMasters(weights.data());
+  for (const auto& rank : ranks) PutMasters(setup.exchange, rank->driver(), weights.data());
   return weights;
 }
 
@@ -323,12 +323,7 @@ std::map<std::string, std::vector<float>> Simulation::SolverState() {
   for (const auto& rank : world_->ranks) {
     for (const Driver::Master& master : rank->driver().Masters()) {
       for (size_t i = 0; i < names.size(); ++i) {
-        float* const to = state[names[i]].data();
-        if (spec.traits().model == ModelPlace::kReplicas) {
-          AddReplica(to, master.solver_state[i], master.share, master.range.size());
-        } else if (master.share > 0) {
-          std::copy_n(master.solver_state[i], master.range.size(), to + master.range.begin);
-        }
+        PutPart(spec, master, master.solver_state[i], false, state[names[i]].data());
       }
     }
   }
@@ -339,7 +334,7 @@ int64_t Simulation::Updates() {
   int64_t updates = 0;
   for (const auto& rank : world_->ranks) {
     for (const Driver::Master& master : rank->driver().Masters()) {
-      updates = std::max(updates, master.updates);
+      if (master.share > 0) updates = std::max(updates, master.updates);
     }
   }
   return updates;

@@ -115,6 +115,11 @@ void SimulatedRun::DescribeModel(const std::optional<ModelProfile>& profile,
     return;
   }
   if (!profile) throw UsageError("there is no model to simulate", "give --config or --profile");
+  if (config_.compress.coder() != nullptr) {
+    throw UsageError("compressor '" + config_.compress.name +
+                         "' needs the shapes of the model's parameters, and a profile has none",
+                     "name the model as well: --config, or --set model.name");
+  }
   setup_.profile = *profile;
   ghost_layout_.entries = {{profile->model, {profile->params()}, {0, profile->params()}, true}};
   setup_.exchange = ExchangeOf(config_, ghost_layout_, LayerGradientsOf(*profile), rule);

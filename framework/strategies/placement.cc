@@ -1,6 +1,8 @@
 #include "framework/strategies/placement.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "framework/core/check.h"
 
@@ -33,6 +35,30 @@ int Placement::NumberOf(ActorId actor) const {
       return 0;
   }
   return 0;
+}
+
+std::vector<int> Placement::NodesOfWorkers(int per_node) const {
+  if (nodes() > 0) return node_of;
+  std::vector<int> blocks(workers);
+  for (int worker = 0; worker < workers; ++worker) blocks[worker] = worker / per_node;
+  return blocks;
+}
+
+std::optional<ActorId> Placement::NodeActorOf(int worker) const {
+  if (nodes() == 0) return std::nullopt;
+  return NodeId(node_of[worker]);
+}
+
+std::vector<int> Placement::NodesWithMessages(std::vector<int> of_ranks) const {
+  if (nodes() > 0) return of_ranks;
+  std::set<int> with_server;
+  for (int server = 0; server < servers; ++server) {
+    with_server.insert(of_ranks[RankOf(ServerId(server))]);
+  }
+  for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    if (!with_server.contains(of_ranks[rank])) of_ranks[rank] = -1 - static_cast<int>(rank);
+  }
+  return of_ranks;
 }
 
 Rank Placement::RankOf(ActorId actor) const {

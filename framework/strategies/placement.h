@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,10 +50,20 @@ struct Placement {
   ActorId NodeId(int node) const { return workers + servers + node; }
   ActorId CoordinatorId() const { return workers + servers + nodes(); }
 
+  // Returns the node of each worker: those of the strategy's actors, else blocks of `per_node`.
+  std::vector<int> NodesOfWorkers(int per_node) const;
+  // Returns the actor of a worker's node, if the strategy has actors for nodes.
+  std::optional<ActorId> NodeActorOf(int worker) const;
+
   Rank RankOf(ActorId actor) const;
   std::vector<ActorId> ActorsOf(Rank rank) const;  // ascending
   std::string NameOf(ActorId actor) const;         // "worker 2", "coordinator"
   std::string RoleOf(Rank rank) const;             // "worker 2", "worker 0, server 0"
+
+  // Returns the node of each rank, where ranks of a node send vectors to each other.  `of_ranks`: the node that each rank
+  // is on.  Ranks of a node without a server and without an actor of nodes send none; each gets a negative number of its
+  // own.
+  std::vector<int> NodesWithMessages(std::vector<int> of_ranks) const;
 
   // Returns the part of an arena of `size` elements that server `server` has.
   Range ShardOf(int server, int64_t size) const;

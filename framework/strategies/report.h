@@ -24,6 +24,8 @@ struct StepReport {
   int64_t terms = 0;
   int64_t global_terms = 0;
   Nanos compute = 0;  // forward and backward, pacing included
+  // The run of a lockstep strategy pauses after this step, so all workers have to know its outcome.
+  bool boundary = false;
 
   // Returns this worker's share of the global batch; 1 where the batch is its own.
   double share() const {
@@ -41,8 +43,8 @@ struct StepOutcome {
   double loss_sum = 0;
   bool stop = false;   // some rank was asked to stop
   bool finite = true;  // no NaN or infinity in the loss or in an updated weight
-  // The workers have not spoken in this step of a lockstep strategy: `samples` are those of all,
-  // but the other members are this worker's, so no boundary may depend on them.
+  // The workers have not exchanged anything in this step of a lockstep strategy: `samples` are those
+  // of all, but the other members are this worker's, so no boundary may depend on them.
   bool alone = false;
 };
 

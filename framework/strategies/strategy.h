@@ -64,6 +64,10 @@ struct StrategyTraits {
   // messages.
   bool collectives = false;
   ModelPlace model = ModelPlace::kShards;
+  // True if all workers compute each step with the same weights.
+  bool equal_weights() const { return lockstep && model != ModelPlace::kReplicas; }
+  // True if it is the gradients that are summed: every worker has the model.
+  bool sums_gradients() const { return model == ModelPlace::kWorkers; }
 };
 
 class Strategy {

@@ -80,31 +80,35 @@ const Fact* Find(const std::vector<Fact>& facts, const std::string& key) {
   return it == facts.end() ? nullptr : &*it;
 }
 
-// True if this key may differ.  A compressor's only state is the residual, whatever its keys; a sparse collective has
-// state of its own for each unit.
-bool MayChange(const Strategy& strategy, const std::string& key) {
+// True if this key may differ.  A sparse collective has state of its own for each unit.
+bool MayChange(const RunConfig& config, const std::string& key) {
+  const Strategy& strategy = *config.strategy;
   // In a synchronous run, steps are the run's, and no worker has a position of its own in the data.
   if (key == "batch") return strategy.traits().lockstep;
   if (key == "compress.exchange" || key == "compress.scope") return !strategy.traits().lockstep;
-  if (key.starts_with("compress.")) return key != "compress.name";
+  constexpr std::string_view kCompress = "compress.";
+  if (key.starts_with(kCompress)) {
+    return key != "compress.name" && config.compress.on() &&
+           config.compress.compressor->MayChange(key.substr(kCompress.size()));
+  }
   constexpr std::string_view kSection = "strategy.";
   return key.starts_with(kSection) && strategy.MayChange(key.substr(kSection.size()));
 }
 
 // Returns the lines of `facts` whose keys `others` has, too, and that may not change.
 std::string Essential(const std::vector<Fact>& facts, const std::vector<Fact>& others,
-                      const Strategy& strategy) {
+                      const RunConfig& config) {
   std::string text;
   for (const Fact& fact : facts) {
-    if (!MayChange(strategy, fact.key) && Find(others, fact.key)) text += fact.line + '\n';
+    if (!MayChange(config, fact.key) && Find(others, fact.key)) text += fact.line + '\n';
   }
   return text;
 }
 
 std::string DifferenceOf(const std::string& stored, const std::string& present,
-                         const Strategy& strategy) {
+                         const RunConfig& config) {
   const std::vector<Fact> before = FactsOf(stored), now = FactsOf(present);
-  return LineDiff(Essential(before, now, strategy), Essential(now, before, strategy));
+  return LineDiff(Essential(before, now, config), Essential(now, before, config));
 }
 
 // Holds the state of all ranks of a checkpoint that another run can use or must not lose.
@@ -231,9 +235,8 @@ RankStart StartOfRanks(const Checkpoint& checkpoint, const RunConfig& config,
     return {};
   }
   const RankCheckpoint stored = ReadRankCheckpoint(checkpoint.path, 0, hashes[0]);
-  const std::string difference =
-      DifferenceOf(stored.actors, present.actors, *config.strategy) +
-      DifferenceOf(stored.placement, present.placement, *config.strategy);
+  const std::string difference = DifferenceOf(stored.actors, present.actors, config) +
+                                 DifferenceOf(stored.placement, present.placement, config);
   if (difference.empty()) return {checkpoint.path.string(), hashes, {}};
   return AmongOthers(checkpoint, stored, present, config, difference);
 }

@@ -435,8 +435,7 @@ Summary Trainer::Summarize(ExitCode code) {
   SaveRecord(summary.weights_sha256);
   SaveTimeline();
   if (!root()) return summary;
-  if (config_.strategy->traits().model == ModelPlace::kReplicas && summary.protocol)
-    summary.protocol->replica_spread = exchange_->spread();
+  if (summary.protocol) summary.protocol->replica_spread = exchange_->spread();
   NameIdleServers(summary);
   DescribeRun(config_, *graph_, plan_, summary);
   DescribeEnd(code, summary);

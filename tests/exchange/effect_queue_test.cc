@@ -25,18 +25,6 @@ class TwoVectors : public Actor {
   std::string Describe() const override { return "two vectors"; }
 };
 
-class Nobody : public EffectTarget {
- public:
-  void StartStep() override {}
-  void EndStep(HostedActor&, const StepOutcome&) override {}
-  void Send(HostedActor&, SendEffect&, std::optional<VectorSlice>) override {}
-  void StartSum(HostedActor&, Range, VectorSlice, int64_t) override {}
-  void StartPlainSum(HostedActor&, VectorId, Range) override {}
-  void StartDenseSum(Range) override {}
-  void StartRoundedSum(HostedActor&, Range) override {}
-  void EndSum(const Reduced&) override {}
-};
-
 class EffectQueueTest : public ::testing::Test {
  protected:
   EffectQueueTest() { spec_.solver = MakeSolver("{name: sgd}"); }
@@ -57,8 +45,7 @@ class EffectQueueTest : public ::testing::Test {
   BlobPools pools_;
   HostedActor host_{7, std::make_unique<TwoVectors>(), spec_, 0, &pools_};
   const std::unique_ptr<VectorOps> ops_ = MakeCpuVectorOps();
-  Nobody target_;
-  EffectQueue queue_{spec_, *ops_, 1, target_};
+  EffectQueue queue_{spec_, *ops_, 1, nullptr};
 };
 
 TEST_F(EffectQueueTest, AddTimesAFactor) {
@@ -111,8 +98,7 @@ TEST(BlendOfMasters, LeavesWhatIsFrozen) {
   BlobPools pools;
   HostedActor host(7, std::make_unique<AMaster>(), spec, 0, &pools);
   const auto ops = MakeCpuVectorOps();
-  Nobody target;
-  EffectQueue queue(spec, *ops, 1, target);
+  EffectQueue queue(spec, *ops, 1, nullptr);
   const std::vector<float> before = {3, 3, 0.1f, -0.0f, 1e-45f, 3},
                            other = {6, 6, 0.1f, -0.0f, 1e-45f, 6};
   for (const bool shared : {false, true}) {  // true: another thread still reads the old version

@@ -56,7 +56,7 @@ AtBoundary RunTo(const std::string& keys, int64_t steps, bool last,
     found.protocol.Add(exchange->stats().protocol);
     if (rank != 0) return;
     found.weights.assign(exchange->weights().f32(), exchange->weights().f32() + kSize);
-    found.spread = exchange->spread();
+    found.spread = exchange->spread().value_or(0);
   });
   return found;
 }

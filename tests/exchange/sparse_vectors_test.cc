@@ -36,20 +36,6 @@ class FiveVectors : public Actor {
   std::string Describe() const override { return "vectors"; }
 };
 
-struct Sent : public EffectTarget {
-  void StartStep() override {}
-  void EndStep(HostedActor&, const StepOutcome&) override {}
-  void Send(HostedActor&, SendEffect&, std::optional<VectorSlice> slice) override {
-    slices.push_back(*slice);
-  }
-  void StartSum(HostedActor&, Range, VectorSlice, int64_t) override {}
-  void StartPlainSum(HostedActor&, VectorId, Range) override {}
-  void StartDenseSum(Range) override {}
-  void StartRoundedSum(HostedActor&, Range) override {}
-  void EndSum(const Reduced&) override {}
-  std::vector<VectorSlice> slices;
-};
-
 std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
   std::vector<uint32_t> bits;
   for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
@@ -103,7 +89,7 @@ struct Host {
   }
   VectorSlice Send(VectorId vector, Range range = {}) {
     Do(SendEffect{0, {}, {vector, range}});
-    return target.slices.back();
+    return sent.back();
   }
   VectorSlice Get(VectorId vector) { return actor.vectors.Get(vector); }
 
@@ -111,8 +97,11 @@ struct Host {
   BlobPools pools;
   HostedActor actor;
   const std::unique_ptr<VectorOps> ops = MakeCpuVectorOps();
-  Sent target;
-  EffectQueue queue{spec, *ops, 1, target};
+  std::vector<VectorSlice> sent;
+  EffectQueue queue{spec, *ops, 1,
+                    [this](HostedActor&, SendEffect&, std::optional<VectorSlice> slice) {
+                      sent.push_back(*slice);
+                    }};
 };
 
 class EveryCompressor : public ::testing::TestWithParam<std::string> {};
@@ -137,10 +126,10 @@ TEST_P(EveryCompressor, SentAndKeptAreWhatWasAccumulatedToTheBit) {
         EXPECT_GT(out.entries, 0);
         EXPECT_TRUE(
             std::is_sorted(out.positions(), out.positions() + out.entries, std::less_equal<>()));
-        EXPECT_EQ(host.queue.compression().entries_sent, out.entries);
+        EXPECT_EQ(host.queue.done().compression.entries_sent, out.entries);
       }
-      EXPECT_EQ(host.queue.compression().entries, kN);
-      EXPECT_TRUE(host.queue.finite());
+      EXPECT_EQ(host.queue.done().compression.entries, kN);
+      EXPECT_TRUE(host.queue.done().finite);
     }
   }
 }
@@ -246,7 +235,7 @@ TEST(Compress, WhatIsNotFiniteIsSeenEvenWhereItIsNotPicked) {
       values[kN - 1] = bad;
       host.Set(kA, values);
       host.Do(CompressEffect{kB, kA, density});
-      EXPECT_EQ(host.queue.finite(), std::isfinite(bad)) << bad;
+      EXPECT_EQ(host.queue.done().finite, std::isfinite(bad)) << bad;
     }
   }
 }
@@ -445,7 +434,7 @@ TEST(Ghost, CarriesTheNumberOfEntriesThatIsExpected) {
   EXPECT_EQ(ghost.Send(kB).bytes(), 4 * kN) << "dense is smaller";
   ghost.Do(CompressEffect{kB, kA, 1});
   EXPECT_EQ(ghost.Send(kB).bytes(), 4 * kN);
-  EXPECT_EQ(ghost.queue.compression().entries, 3 * kN);
+  EXPECT_EQ(ghost.queue.done().compression.entries, 3 * kN);
 }
 
 }  // namespace

@@ -65,6 +65,15 @@ TEST(Graph, AModelReadWithoutADataSetMayListItsInputs) {
   }
 }
 
+TEST(Graph, AnInputOfNumbersHasNoClasses) {
+  const Graph graph = Graph::FromText(
+      "name: m\ninputs: [{name: x, shape: [4], classes: 0}]\n"
+      "layers: [{name: fc, type: inner_product, outputs: 2}]\n",
+      "m.yaml", {});
+  EXPECT_EQ(graph.inputs()[0].dtype, DType::kF32);
+  EXPECT_EQ(graph.weights().size(), 4 * 2 + 2);
+}
+
 // A faulty layer is reported once; its readers give no further errors.
 TEST(Graph, ALayerWithAnErrorIsNotSetUp) {
   const auto errors = [](const std::string& layers) -> std::string {

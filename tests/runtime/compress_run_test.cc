@@ -267,7 +267,7 @@ std::vector<std::string> Selectors() {
   const std::unique_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", "wfbp").make();
   std::vector<std::string> names;
   for (const std::string& name : CompressorsOf(*strategy)) {
-    if (!CompressorRegistry::Get("compressor", name).make()->rounds()) names.push_back(name);
+    if (CompressorRegistry::Get("compressor", name).make()->sends_entries()) names.push_back(name);
   }
   return names;
 }

@@ -23,7 +23,7 @@ std::vector<std::string> Sections() {
   std::vector<std::string> sections;
   for (const auto& [name, entry] : CompressorRegistry::All()) {
     const std::unique_ptr<Compressor> compressor = entry.make();
-    const bool has_density = !compressor->rounds() && !compressor->density_by_strategy();
+    const bool has_density = compressor->sends_entries() && !compressor->density_by_strategy();
     const std::string section = "{name: " + name + (has_density ? ", density: 0.05" : "");
     sections.push_back(section + "}");
     const auto [begin, end] = kOtherKeys.equal_range(name);

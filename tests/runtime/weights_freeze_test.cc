@@ -133,9 +133,9 @@ class EveryStrategy : public FrozenRunTest, public testing::WithParamInterface<s
 
 TEST_P(EveryStrategy, KeepsWhatIsFrozen) {
   RunBefore();
-  const bool synchronous = Made()->traits().lockstep;
+  const bool synchronous = Made()->traits().equal_weights();
   const std::string name = "strategy.name=" + GetParam();
-  const bool has_servers = !synchronous || GetParam() == "ps_bsp";
+  const bool has_servers = Made()->Place(1).servers > 0;
   Keys keys = {name};
   if (has_servers) keys.push_back("strategy.servers=2");
   for (const std::string mode : {"local", "sync"}) {

@@ -12,7 +12,8 @@ namespace dtrain {
 inline std::vector<std::string> CompressorNames(bool casts) {
   std::vector<std::string> names;
   for (const auto& [name, entry] : CompressorRegistry::All()) {
-    if (entry.make()->rounds() == casts) names.push_back(name);
+    const auto compressor = entry.make();
+    if (casts ? compressor->rounds() : compressor->sends_entries()) names.push_back(name);
   }
   return names;
 }

@@ -26,10 +26,13 @@ Findings CheckHeavyHeaders(const SourceTree& tree);
 // Every header is included by another file.
 Findings CheckHeadersUsed(const SourceTree& tree);
 
-// purity_checks.cc defines this check.
+// purity_checks.cc defines these checks.
 
 // Protocols read no clock, and all random numbers are counted ones (core/random.h).
 Findings CheckPurity(const SourceTree& tree);
+// Lists the lines outside framework/strategies that ask what kind a strategy is: whether it has servers, actors of nodes
+// or replicas (Placement, StrategyTraits::model).  A strategy should say it in the interface instead.
+Findings KindsAskedFor(const SourceTree& tree);
 
 // build_checks.cc defines these checks.
 

@@ -62,4 +62,24 @@ Findings CheckPurity(const SourceTree& tree) {
   return findings;
 }
 
+Findings KindsAskedFor(const SourceTree& tree) {
+  static const std::regex kind(
+      R"(\bModelPlace::|\bnodes\(\) *[=!<>]|[.>]servers *(==|!=|<|>)|\bservers *(==|!=|<|>)|[.>]replicated\b)");
+  Findings findings;
+  for (const SourceFile& file : tree) {
+    const bool product =
+        Under(file.path, "framework") || Under(file.path, "layers") || Under(file.path, "datasets");
+    const bool asks = !Under(file.path, "framework/strategies") &&
+                      !Under(file.path, "framework/launch");  // servers of a job to be started
+    if (!product || !asks || (!IsHeader(file) && !IsSource(file))) continue;
+    int number = 0;
+    for (const std::string& line : LinesOf(WithoutComments(file.text))) {
+      ++number;
+      if (!std::regex_search(line, kind)) continue;
+      findings.push_back(file.path + ":" + std::to_string(number) + ":" + line);
+    }
+  }
+  return findings;
+}
+
 }  // namespace dtrain::tidy

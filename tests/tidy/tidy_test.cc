@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iostream>
 
 #include "framework/core/file.h"
 #include "tests/data/temp_folder.h"
@@ -29,6 +30,27 @@ TEST(Tidy, SeesTheWholeTree) {
     EXPECT_TRUE(Has(Repository(), path)) << path;
   }
   EXPECT_GT(Repository().size(), 150u);
+}
+
+// Prints the lines: tidy_tests --gtest_filter=Tidy.FewLinesAskForTheKindOfAStrategy
+TEST(Tidy, FewLinesAskForTheKindOfAStrategy) {
+  const Findings lines = KindsAskedFor(Repository());
+  for (const std::string& line : lines) std::cout << line << '\n';
+  EXPECT_LE(lines.size(), 10u);
+}
+
+TEST(Tidy, KindsAskedForFindsPlanted) {
+  const SourceTree tree = {
+      {"framework/strategies/a.cc", "if (placement.nodes() > 0) return;\n"},
+      {"framework/exchange/b.cc",
+       "// nodes() > 0\nif (placement.nodes() > 0) return;\nif (model == ModelPlace::kReplicas) "
+       "{}\n"
+       "int servers = 1;\nif (servers > 0) {}\nreturn placement.replicated;\n"}};
+  EXPECT_THAT(KindsAskedFor(tree),
+              ElementsAre("framework/exchange/b.cc:2:if (placement.nodes() > 0) return;",
+                          "framework/exchange/b.cc:3:if (model == ModelPlace::kReplicas) {}",
+                          "framework/exchange/b.cc:5:if (servers > 0) {}",
+                          "framework/exchange/b.cc:6:return placement.replicated;"));
 }
 
 TEST(Tidy, IncludeArrows) { EXPECT_THAT(CheckIncludeArrows(Repository()), IsEmpty()); }

@@ -65,7 +65,7 @@ CompressConfig Read(const std::string& text) {
   CompressConfig config = ReadCompressConfig(document.root().Section("compress"));
   document.Finish();
   if (!config.on()) throw UsageError("there is nothing to measure without a compressor");
-  if (config.rounds()) throw UsageError(config.name + " selects nothing: it sends all, rounded");
+  if (!config.sends_entries()) throw UsageError(config.name + " selects no entries");
   return config;
 }
 

@@ -205,11 +205,11 @@ bool ThreadedExchange::MoveDriver() {
   Driver& driver = parts_->driver;
   if (parts_->timeline == nullptr) return driver.Progress();
   const EffectQueue& effects = driver.effects();
-  const int64_t written = effects.bytes_written(), selected = effects.selection_slices();
+  const int64_t written = effects.done().bytes_written, selected = effects.done().selection_slices;
   const Nanos begin = WallNow();
   const bool moved = driver.Progress();
-  const int64_t bytes = effects.bytes_written() - written;
-  if (effects.selection_slices() > selected) {
+  const int64_t bytes = effects.done().bytes_written - written;
+  if (effects.done().selection_slices > selected) {
     parts_->timeline->Selected(begin, WallNow(), bytes);
   } else if (bytes > 0) {
     parts_->timeline->Arithmetic(begin, WallNow(), bytes);

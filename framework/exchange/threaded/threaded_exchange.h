@@ -44,7 +44,7 @@ class ThreadedExchange : public Exchange {
   const float* HostWeights() override { return parts_->model.HostWeights(); }
   std::span<float* const> solver_state() override { return parts_->model.solver_state(); }
   int64_t updates() override { return parts_->model.updates(); }
-  double spread() override { return parts_->model.spread(); }
+  std::optional<double> spread() override { return parts_->model.spread(); }
   Own SaveOwn() override;
   void Leave() override;
   Quiescence::Progress progress() const override;

@@ -35,7 +35,9 @@ class PsStrategy : public Strategy {
 
 // True if the entries that a worker selects can be applied without those of the others, at the
 // config's density.
-inline bool CanPush(const Compressor& compressor) { return !compressor.density_by_strategy(); }
+inline bool CanPush(const Compressor& compressor) {
+  return compressor.coder() == nullptr && !compressor.density_by_strategy();
+}
 
 // Reads the keys `scale` and `damping` of the strategies that apply each gradient separately.  The
 // bound is not set.

@@ -81,6 +81,10 @@ class AllReduce : public SyncStrategy {
 class TimedStrategy : public SyncStrategy {
  public:
   bool PlansByTime() const override { return true; }
+  // How long the rounds of a coder take is not measured.
+  bool Takes(const Compressor& compressor) const override {
+    return SyncStrategy::Takes(compressor) && compressor.coder() == nullptr;
+  }
   bool MayChange(std::string_view key) const override { return key == "profile"; }
 };
 
