@@ -108,6 +108,22 @@ TEST_F(CompressRunTest, DgcTakesOverTheMomentumOfSgd) {
   EXPECT_EQ(Config("asp", {"compress={name: dgc, density: 0.05}"}).compress.momentum, 0);
 }
 
+// The factors of powersgd are state of a rank and belong to their number of columns.
+TEST_F(CompressRunTest, AnotherRankBeginsItsFactorsAnew) {
+  const auto of = [&](const std::string& rank, const std::string& steps) {
+    return Config("run", {"strategy={name: wfbp}", "compress={name: powersgd, rank: " + rank + "}",
+                          "cluster.workers=2", "max_steps=" + steps});
+  };
+  Run(of("2", "5"));
+  ::testing::internal::CaptureStderr();
+  const Summary summary = Run(of("3", "10"), {.resume = "auto", .weights = ""}).summary;
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("rank: 2"), HasSubstr("rank: 3"),
+                    HasSubstr("worker 0 takes over the sum of all residuals")));
+  EXPECT_EQ(summary.status, "completed");
+  EXPECT_EQ(summary.step, 10);
+}
+
 TEST_F(CompressRunTest, AnAsynchronousStrategyHasOneDensity) {
   const auto error_of = [&](const std::string& key) {
     return MessageOf([&] { Config("run", {"compress.name=topk", "compress." + key}); });

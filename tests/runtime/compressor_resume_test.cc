@@ -16,7 +16,8 @@ namespace {
 const std::multimap<std::string, std::string> kOtherKeys = {{"gaussiank", "loop: published"},
                                                             {"dgc", "momentum_correction: false"},
                                                             {"randk", "seeds: same"},
-                                                            {"trimmed", "selector: search"}};
+                                                            {"trimmed", "selector: search"},
+                                                            {"powersgd", "rank: 2"}};
 
 // Returns a section `compress` for every compressor, at a density that leaves large residuals.
 std::vector<std::string> Sections() {

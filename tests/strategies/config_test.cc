@@ -178,6 +178,13 @@ TEST(Takes, TheTableReadsTheSameFromBothSides) {
                                                      "randk", "topk", "trimmed"};
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_ssp}")), at_given_density);
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_dssp}")), at_given_density);
+  std::vector<std::string> with_coders = at_given_density;
+  with_coders.insert(with_coders.end(), {"ef_signsgd", "powersgd"});
+  std::sort(with_coders.begin(), with_coders.end());
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: allreduce}")), with_coders);
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: mgwfbp}")), at_given_density);
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: local_sgd}")), std::vector<std::string>{});
+  EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: easgd}")), std::vector<std::string>{});
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: gssp}")), (std::vector<std::string>{"gdtopk"}));
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: ps_bsp}")), std::vector<std::string>{});
   EXPECT_EQ(CompressorsOf(*MakeStrategy("{name: inhad}")), std::vector<std::string>{});
