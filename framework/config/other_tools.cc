@@ -159,6 +159,8 @@ constexpr Synonym kChoices[] = {
     {"ssp", "ps_ssp"},
     {"stalesynchronous", "ps_ssp"},
     {"dssp", "ps_dssp"},
+    {"localsgd", "local_sgd"},
+    {"elasticaveraging", "easgd"},
     {"float32", "fp32"},
     {"float", "fp32"},
     {"float16", "fp16"},

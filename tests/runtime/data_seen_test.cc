@@ -149,8 +149,9 @@ TEST_F(DataSeenTest, AnAsynchronousRunStartsWithEveryWorkersFirst) {
 // Each worker gets its mini-batches 0, 1, 2, ... over both runs, none skipped and none repeated, at any speed; all of
 // them are applied.
 TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithEveryWorkersNext) {
-  for (const char* strategy : {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
-                               "{name: gssp, servers: 2}", "{name: inhad}"}) {
+  for (const char* strategy :
+       {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
+        "{name: gssp, servers: 2}", "{name: inhad}", "{name: easgd, period: 2}"}) {
     for (const int workers : {2, 3}) {
       SCOPED_TRACE(fmt::format("{} {}", strategy, workers));
       std::filesystem::remove_all(folder_ / "run");
@@ -168,8 +169,9 @@ TEST_F(DataSeenTest, AResumedAsynchronousRunGoesOnWithEveryWorkersNext) {
 // The run was killed while it wrote its last checkpoint.  It resumes from the previous one, at the end of an epoch, and
 // each worker continues with the mini-batch that was its next one there.
 TEST_F(DataSeenTest, AKilledRunGoesBackWithAllItsWorkers) {
-  for (const char* strategy : {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
-                               "{name: gssp, servers: 2}", "{name: inhad}"}) {
+  for (const char* strategy :
+       {"{name: ps_asp, placement: colocated}", "{name: ps_ssp, servers: 2}",
+        "{name: gssp, servers: 2}", "{name: inhad}", "{name: easgd, period: 2}"}) {
     for (const bool main : {true, false}) {
       SCOPED_TRACE(fmt::format("{} {}", strategy, main ? "main file" : "rank file"));
       std::filesystem::remove_all(folder_ / "run");

@@ -163,7 +163,8 @@ const std::vector<std::vector<std::string>> kStrategies = {
     {"strategy=allreduce"},
     {"strategy={name: inhad}", "cluster.per_node=2", "strategy.record=true"},
     {"strategy={name: gssp, servers: 2, exchange_every: 5}"},
-    {"strategy={name: gssp, servers: 2, exchange_every: 5}", "compress={name: gdtopk}"}};
+    {"strategy={name: gssp, servers: 2, exchange_every: 5}", "compress={name: gdtopk}"},
+    {"strategy={name: local_sgd, period: 3}"}};
 
 std::vector<std::string> Joined(std::vector<std::string> keys,
                                 const std::vector<std::string>& more) {
@@ -323,7 +324,8 @@ TEST_F(EarlyEndTest, PatienceEndsARunThatGetsNoBetter) {
 }
 
 TEST_F(EarlyEndTest, AnyStrategyEndsAtItsTarget) {
-  for (const char* strategy : {"ps_bsp", "ps_ssp", "ps_asp", "gssp", "inhad"}) {
+  for (const char* strategy :
+       {"ps_bsp", "ps_ssp", "ps_asp", "gssp", "inhad", "easgd", "local_sgd"}) {
     const Summary summary = Run(Config(strategy, 2,
                                        {fmt::format("strategy={}", strategy),
                                         "evaluate.every_steps=4", "stop.target=0.05", "epochs=20"}))

@@ -28,11 +28,16 @@ const Case kCases[] = {
     {"gssp_gdtopk",
      {"strategy={name: gssp, servers: 2, exchange_every: 3}", "compress={name: gdtopk}"}},
     {"inhad", {"strategy={name: inhad, in_interval: 5}", "cluster.per_node=2"}},
-    // Synchronous strategies write rank files only in simulations.
+    {"easgd", {"strategy={name: easgd, servers: 2, period: 3}"}},
+    {"local_sgd", {"strategy={name: local_sgd, period: 3}"}},
+    // Other synchronous strategies write rank files only in simulations.
     {"allreduce", {"strategy={name: allreduce}"}},
     {"mgwfbp_oktopk",
      {"strategy={name: mgwfbp}", "compress={name: gaussiank, density: 0.05}",
       "compress.exchange=oktopk"}},
+    {"allreduce_powersgd",
+     {"strategy={name: allreduce, fusion_bytes: 0}", "compress={name: powersgd, rank: 2}"}},
+    {"allreduce_ef_signsgd", {"strategy={name: allreduce}", "compress={name: ef_signsgd}"}},
     {"ps_bsp", {"strategy={name: ps_bsp, servers: 2}"}}};
 
 class ResumeMatrixTest : public ResumeFixture, public testing::WithParamInterface<Case> {

@@ -174,7 +174,9 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair{"ps_asp", "servers: 2, prefetch: true"},
                       std::pair{"ps_ssp", "servers: 2, staleness: 1"},
                       std::pair{"ps_dssp", "servers: 2, staleness: 1, staleness_max: 4"},
-                      std::pair{"ps_ssp", "servers: 2, placement: colocated, damping: inverse"}));
+                      std::pair{"ps_ssp", "servers: 2, placement: colocated, damping: inverse"},
+                      std::pair{"easgd", "servers: 2, period: 3"},
+                      std::pair{"easgd", "period: 1, placement: colocated"}));
 
 // Shows that the comparison of the tests above can fail.
 TEST(Replay, AnotherOrderGivesOtherBits) {

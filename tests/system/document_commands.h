@@ -83,6 +83,10 @@ inline const std::map<std::string, std::string> kCommandsRun = {
      kDigits},
     {"dtrain train --config lenet5_mnist_ssp --set strategy.name=gssp --set strategy.servers=2",
      kDigits},
+    {"dtrain train --config quickstart --workers 4 --set strategy.name=local_sgd --set "
+     "strategy.period=8",
+     kFew},
+    {"dtrain train --config quickstart --workers 4 --set strategy.name=easgd", kFew},
     {"dtrain train --config lenet5_mnist_ssp --set strategy.name=gssp --set compress.name=gdtopk",
      kDigits},
     {"dtrain train --config lenet5_mnist_ssp --set strategy.name=ps_asp --set compress.name=topk "

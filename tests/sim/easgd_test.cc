@@ -1,0 +1,165 @@
+// Tests easgd in virtual time against a plain loop: workers of known speeds meet the centre in a known order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/scenario.h"
+#include "tests/support/plain_inputs.h"
+#include "tests/support/plain_loop.h"
+#include "tests/support/source_at_once.h"
+
+namespace dtrain {
+namespace {
+
+// No two workers end a step at the same time within a run.
+const std::vector<double> kSpeeds = {1, 1.37, 2.11};
+
+int64_t OwnSamples(int worker) { return 7 + worker; }
+
+class ElasticSource : public SourceAtOnce {
+ public:
+  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
+    const std::vector<float> gradient = plain::GradientOf(worker, step, weights.f32(), kSize);
+    std::copy(gradient.begin(), gradient.end(), gradients);
+    return {.samples = OwnSamples(worker)};
+  }
+};
+
+struct Ended {
+  std::vector<float> centre;
+  int64_t samples = 0, meetings = 0;
+};
+
+// Ends the workers' steps in the order of their times, until so many samples have been started.
+Ended PlainLoop(const plain::Model& start, int64_t period, double beta, int64_t last_samples) {
+  const size_t workers = kSpeeds.size();
+  const auto rate = static_cast<float>(beta / static_cast<double>(workers));
+  const auto keep = static_cast<float>(1 - beta / static_cast<double>(workers));
+  std::vector<plain::Model> models(workers, start);
+  // Samples: of a worker since its last meeting; of all up to their last meetings, and as far as a worker knows.  What it
+  // hears in a meeting counts from the end of its next step on.
+  std::vector<int64_t> own(workers, 0), known(workers, 0), counted(workers, 0);
+  int64_t all = 0;
+  std::vector<int64_t> steps(workers, 0);
+  std::vector<double> ends = kSpeeds;
+  Ended result{.centre = start.weights};
+  int64_t started = 0;
+  for (size_t w = 0; w < workers; ++w) started += OwnSamples(static_cast<int>(w));
+  constexpr double kIdle = 1e9;
+  for (;;) {
+    const auto next = std::min_element(ends.begin(), ends.end());
+    if (*next == kIdle) return result;
+    const auto w = static_cast<int>(next - ends.begin());
+    plain::Model& mine = models[w];
+    const std::vector<float> gradient = plain::GradientOf(w, steps[w], mine.weights.data(), kSize);
+    mine.samples = counted[w];
+    mine.Update(gradient, 0, plain::Shortening(start.rule, plain::Norm(gradient)));
+    result.samples += OwnSamples(w);
+    own[w] += OwnSamples(w);
+    counted[w] = known[w] += OwnSamples(w);
+    if (++steps[w] % period == 0) {
+      ++result.meetings;
+      all += std::exchange(own[w], 0);
+      known[w] = std::max(known[w], all);
+      for (size_t i = 0; i < kSize; ++i) {
+        const float x = mine.weights[i], centre = result.centre[i];
+        mine.weights[i] = keep * x + rate * centre;
+        result.centre[i] = keep * centre + rate * x;
+      }
+    }
+    if (started >= last_samples) {
+      *next = kIdle;
+    } else {
+      *next += kSpeeds[w];
+      started += OwnSamples(w);
+    }
+  }
+}
+
+struct Elastic {
+  int servers;
+  const char* placement;
+  int64_t period;
+  double beta;
+};
+void PrintTo(const Elastic& way, std::ostream* out) {
+  *out << fmt::format("{} {} servers, period {}, beta {}", way.servers, way.placement, way.period,
+                      way.beta);
+}
+
+class EasgdTest : public ::testing::TestWithParam<std::tuple<Elastic, plain::Rule>> {};
+
+TEST_P(EasgdTest, TheCentreIsThatOfThePlainLoop) {
+  const auto& [way, rule] = GetParam();
+  constexpr int64_t kEpochSamples = 100, kLastSamples = 290;
+  Scenario scenario("easgd", 3,
+                    fmt::format("servers: {}, placement: {}, period: {}, beta: {}", way.servers,
+                                way.placement, way.period, way.beta));
+  scenario.FreeLink().Slowdown(kSpeeds);
+  SimulationSetup& setup = scenario.setup;
+  setup.cluster.step_seconds = 1;
+  setup.exchange.solver = MakeSolver(plain::Text(rule));
+  setup.exchange.epochs = 3;
+  setup.exchange.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
+  ElasticSource source;
+  const std::vector<float> initial = plain::InitialWeights(kSize);
+  setup.source = &source;
+  setup.exchange.start.weights = initial;
+  const SimulationResult result = scenario.Run();
+
+  plain::Model start(rule, kLayout, initial);
+  start.epochs = 3;
+  start.epoch_samples = kEpochSamples;
+  start.workers = 3;
+  const Ended expected = PlainLoop(start, way.period, way.beta, kLastSamples);
+  EXPECT_EQ(result.end.samples_applied, expected.samples);
+  EXPECT_EQ(result.protocol.Total("meetings"), expected.meetings);
+  ASSERT_EQ(result.weights.size(), expected.centre.size());
+  double squares = 0;
+  for (size_t i = 0; i < kSize; ++i) {
+    squares += std::pow(double{result.weights[i]} - expected.centre[i], 2);
+  }
+  EXPECT_LT(std::sqrt(squares), 1e-6 * plain::Norm(expected.centre));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, EasgdTest,
+    ::testing::Combine(::testing::Values(Elastic{1, "dedicated", 1, 0.9},
+                                         Elastic{3, "dedicated", 2, 0.9},
+                                         Elastic{2, "colocated", 3, 0.5},
+                                         Elastic{1, "dedicated", 50, 0.9}),
+                       ::testing::Values(plain::Steps(), plain::ClippedCosine(), plain::Adam(5))));
+
+// A meeting moves worker and centre by the same length in opposite directions.
+TEST(Easgd, AMeetingKeepsTheSum) {
+  Scenario scenario("easgd", 1, "period: 1, beta: 0.3");
+  SimulationSetup& setup = scenario.setup;
+  setup.exchange.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0}");
+  setup.exchange.rule.batch = 8;
+  setup.exchange.rule.last_samples = 14;
+  ElasticSource source;
+  const std::vector<float> initial = plain::InitialWeights(kSize);
+  setup.source = &source;
+  setup.exchange.start.weights = initial;
+  const SimulationResult result = scenario.Run();
+  // The first step leads from x0 to x1 = x0 - 0.1 g; the centre moves by 0.3 (x1 - x0), the worker back by as much, and
+  // the second step begins there.
+  std::vector<float> x = initial, centre = initial;
+  for (int step = 0; step < 2; ++step) {
+    const std::vector<float> gradient = plain::GradientOf(0, step, x.data(), kSize);
+    for (size_t i = 0; i < kSize; ++i) {
+      const float moved = x[i] - 0.1f * gradient[i];
+      const float sum = moved + centre[i];
+      centre[i] += 0.3f * (moved - centre[i]);
+      x[i] = sum - centre[i];
+    }
+  }
+  for (size_t i = 0; i < kSize; ++i) ASSERT_NEAR(result.weights[i], centre[i], 1e-5) << i;
+}
+
+}  // namespace
+}  // namespace dtrain
