@@ -200,6 +200,13 @@ TEST(Merging, TheRuleMergesWhereSmallVectorsAreCheap) {
   EXPECT_EQ(MergeByRule({{1 << 20, 1 << 20}, {0, 6e-3}}, OneRoundOrTwo), (MergePlan{1, 2}));
 }
 
+// The all-reduce of a small gradient ends after 1 ms, before the next gradient is ready, though that comes sooner than the
+// start-up time of long vectors: nothing would be saved by waiting.
+TEST(Merging, TheRuleSendsWhatEndsBeforeTheNextIsReady) {
+  EXPECT_EQ(MergeByRule({{8 << 10, 1 << 20}, {0, 3e-3}}, OneRoundOrTwo), (MergePlan{1, 2}));
+  EXPECT_EQ(MergeByRule({{8 << 10, 1 << 20}, {0, 0.5e-3}}, OneRoundOrTwo), (MergePlan{2}));
+}
+
 // A random instance with up to ten gradients and a non-linear T(M).
 struct Instance {
   ReadyGradients gradients;

@@ -84,9 +84,11 @@ MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes) 
   for (size_t i = 0; i < gradients.size(); ++i) {
     bytes += gradients.bytes[i];
     const double start = std::max(free, gradients.ready[i]);
-    if (i + 1 < gradients.size() && gradients.ready[i + 1] < start + start_up) continue;
+    const double end = start + takes(bytes);
+    if (i + 1 < gradients.size() && gradients.ready[i + 1] < std::min(end, start + start_up))
+      continue;
     plan.push_back(i + 1);
-    free = start + takes(bytes);
+    free = end;
     bytes = 0;
   }
   return plan;

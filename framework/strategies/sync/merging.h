@@ -43,7 +43,8 @@ MergePlan MergeAll(const ReadyGradients& gradients);
 // vectors.
 double StartUp(const ReduceTime& takes);
 // Merges by the rule of the paper: a gradient waits for the next one if that is ready earlier than
-// StartUp after the time at which this group could start.  The rule looks at one pair of neighbours
+// StartUp after the time at which this group could start and, as in the authors' program, before
+// its all-reduce would end.  The rule looks at one pair of neighbours
 // at a time and is not optimal: a chain of merges can delay the channel (up to 1.3 times the best
 // step on random instances).
 MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes);
