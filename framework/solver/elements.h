@@ -15,15 +15,20 @@ DT_DEVICE static inline uint32_t NotFinite(float x) {
 }
 
 // Returns the new weight; updates `velocity`.
-template <bool kMomentum, bool kNesterov>
+template <SgdKind kKind>
 DT_DEVICE static inline float SgdElement(const SgdStep& step, float gradient, float w,
                                          float& velocity) {
-  float direction = step.gradient_scale * gradient + step.weight_decay * w;
-  if constexpr (kMomentum) {
-    velocity = step.momentum * velocity + direction;
-    direction = kNesterov ? direction + step.momentum * velocity : velocity;
+  if constexpr (kKind == SgdKind::kDecay) {
+    velocity = step.momentum * velocity + step.weight_decay * w;
+    return w - step.lr * (step.gradient_scale * gradient + velocity);
+  } else {
+    float direction = step.gradient_scale * gradient + step.weight_decay * w;
+    if constexpr (kKind != SgdKind::kPlain) {
+      velocity = step.momentum * velocity + direction;
+      direction = kKind == SgdKind::kNesterov ? direction + step.momentum * velocity : velocity;
+    }
+    return w - step.lr * direction;
   }
-  return w - step.lr * direction;
 }
 
 // Returns the new weight; `mean` and `square` are Adam's m and v.

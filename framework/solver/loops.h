@@ -8,13 +8,21 @@
 
 namespace dtrain {
 
+// Lists what the velocity of SGD holds.
+enum class SgdKind {
+  kPlain,     // there is none
+  kMomentum,  // the momentum of gradient and weight decay
+  kNesterov,
+  kDecay,  // that of the weight decay alone: the gradients have theirs already
+};
+
 struct SgdStep {
   float lr, momentum, weight_decay, gradient_scale;
-  bool nesterov;
+  SgdKind kind;
   friend bool operator==(const SgdStep&, const SgdStep&) = default;
 };
 
-// Makes one SGD step (formulas in sgd.cc).  velocity is null without momentum; w_out may be w_in.  Returns false if a
+// Makes one SGD step (formulas in sgd.cc).  velocity is null with kPlain; w_out may be w_in.  Returns false if a
 // w_out is NaN or infinite.
 DTRAIN_ISA_DECLARE(bool, SgdLoop,
                    (const SgdStep& step, int64_t count, const float* gradient, const float* w_in,

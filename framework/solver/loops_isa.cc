@@ -3,7 +3,7 @@
 namespace dtrain::DTRAIN_ISA_NS {
 namespace {
 
-template <bool kMomentum, bool kNesterov>
+template <SgdKind kKind>
 bool Sgd(const SgdStep& given, int64_t count, const float* gradient, const float* w_in,
          float* w_out, float* velocity) {
   const SgdStep step = given;
@@ -11,9 +11,9 @@ bool Sgd(const SgdStep& given, int64_t count, const float* gradient, const float
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
     float v = 0;
-    if constexpr (kMomentum) v = velocity[i];
-    const float next = SgdElement<kMomentum, kNesterov>(step, gradient[i], w_in[i], v);
-    if constexpr (kMomentum) velocity[i] = v;
+    if constexpr (kKind != SgdKind::kPlain) v = velocity[i];
+    const float next = SgdElement<kKind>(step, gradient[i], w_in[i], v);
+    if constexpr (kKind != SgdKind::kPlain) velocity[i] = v;
     w_out[i] = next;
     bad |= NotFinite(next);
   }
@@ -42,9 +42,17 @@ bool RmsProp(const RmsPropStep& given, int64_t count, const float* gradient, con
 
 bool SgdLoop(const SgdStep& step, int64_t count, const float* gradient, const float* w_in,
              float* w_out, float* velocity) {
-  if (velocity == nullptr) return Sgd<false, false>(step, count, gradient, w_in, w_out, velocity);
-  if (step.nesterov) return Sgd<true, true>(step, count, gradient, w_in, w_out, velocity);
-  return Sgd<true, false>(step, count, gradient, w_in, w_out, velocity);
+  switch (step.kind) {
+    case SgdKind::kPlain:
+      return Sgd<SgdKind::kPlain>(step, count, gradient, w_in, w_out, velocity);
+    case SgdKind::kMomentum:
+      return Sgd<SgdKind::kMomentum>(step, count, gradient, w_in, w_out, velocity);
+    case SgdKind::kNesterov:
+      return Sgd<SgdKind::kNesterov>(step, count, gradient, w_in, w_out, velocity);
+    case SgdKind::kDecay:
+      return Sgd<SgdKind::kDecay>(step, count, gradient, w_in, w_out, velocity);
+  }
+  return false;
 }
 
 bool AdamLoop(const AdamStep& given, int64_t count, const float* gradient, const float* w_in,

@@ -4,6 +4,12 @@
 //   v = momentum * v + d
 //   w = w - lr * (nesterov ? d + momentum * v : v)
 //
+// Where the workers keep the momentum of their gradients (DGC), the weight decay has one of its own, as in the authors'
+// program (DGCSGD of github.com/mit-han-lab/deep-gradient-compression, dgc/optim/sgd.py):
+//
+//   v = momentum * v + weight_decay * w
+//   w = w - lr * (gradient_scale * gradient + v)
+//
 // Caffe multiplies lr into v instead; the two differ only when lr changes.
 #include "framework/core/check.h"
 #include "framework/solver/solver_loops.h"
@@ -27,14 +33,14 @@ class Sgd : public Solver {
   }
 
   std::vector<std::string> StateNames() const override {
-    if (momentum_ == 0) return {};
+    if (KindOf() == SgdKind::kPlain) return {};
     return {"momentum"};
   }
 
   WithoutMomentum TakeMomentum() const override {
     if (nesterov_) return {};
     auto rule = std::make_shared<Sgd>(*this);
-    rule->momentum_ = 0;
+    rule->of_decay_ = true;
     return {std::move(rule), momentum_};
   }
 
@@ -49,12 +55,19 @@ class Sgd : public Solver {
             .momentum = static_cast<float>(momentum_),
             .weight_decay = decays ? static_cast<float>(weight_decay_) : 0.0f,
             .gradient_scale = args.gradient_scale,
-            .nesterov = nesterov_};
+            .kind = KindOf()};
+  }
+
+  SgdKind KindOf() const {
+    if (momentum_ == 0 || (of_decay_ && weight_decay_ == 0)) return SgdKind::kPlain;
+    if (of_decay_) return SgdKind::kDecay;
+    return nesterov_ ? SgdKind::kNesterov : SgdKind::kMomentum;
   }
 
   double momentum_;
   bool nesterov_;
   double weight_decay_;
+  bool of_decay_ = false;  // the momentum is that of the decay alone
 };
 
 std::shared_ptr<const Solver> ReadSgd(config::Reader& reader) {

@@ -124,6 +124,17 @@ TEST_F(CompressRunTest, AnotherRankBeginsItsFactorsAnew) {
   EXPECT_EQ(summary.step, 10);
 }
 
+// At density 1 every entry is sent, so a run of dgc is the dense run, its weight decay included.
+TEST_F(CompressRunTest, DgcThatSendsAllDecaysAsTheDenseRun) {
+  const auto loss = [&](const std::string& output, const std::string& compress) {
+    return Run(Config(output, {"strategy={name: wfbp}", "compress=" + compress,
+                               "solver.weight_decay=0.3", "cluster.workers=2"}))
+        .summary.test->loss;
+  };
+  const double dense = loss("dense", "none");
+  EXPECT_NEAR(loss("dgc", "{name: dgc, density: 1}"), dense, 1e-4 * dense);
+}
+
 TEST_F(CompressRunTest, AnAsynchronousStrategyHasOneDensity) {
   const auto error_of = [&](const std::string& key) {
     return MessageOf([&] { Config("run", {"compress.name=topk", "compress." + key}); });

@@ -102,15 +102,18 @@ TEST(Sgd, NonFiniteWeightsAreNoticed) {
 TEST(Sgd, EveryInstructionSetGivesTheSameBits) {
   constexpr int64_t kCount = 1003;
   const std::vector<float> gradient = RandomVector(kCount, 1), w = RandomVector(kCount, 2);
-  const SgdStep step = {0.1f, 0.9f, 0.0005f, 0.7f, true};
-  std::vector<float> first;
-  for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
-    std::vector<float> out(kCount), velocity = RandomVector(kCount, 3);
-    EXPECT_TRUE(DTRAIN_ISA_SELECT(static_cast<Isa>(isa), SgdLoop)(
-        step, kCount, gradient.data(), w.data(), out.data(), velocity.data()));
-    out.insert(out.end(), velocity.begin(), velocity.end());
-    if (first.empty()) first = out;
-    EXPECT_EQ(out, first) << IsaName(static_cast<Isa>(isa));
+  for (const SgdKind kind :
+       {SgdKind::kPlain, SgdKind::kMomentum, SgdKind::kNesterov, SgdKind::kDecay}) {
+    const SgdStep step = {0.1f, 0.9f, 0.0005f, 0.7f, kind};
+    std::vector<float> first;
+    for (int isa = 0; isa <= static_cast<int>(CpuIsa()); ++isa) {
+      std::vector<float> out(kCount), velocity = RandomVector(kCount, 3);
+      EXPECT_TRUE(DTRAIN_ISA_SELECT(static_cast<Isa>(isa), SgdLoop)(
+          step, kCount, gradient.data(), w.data(), out.data(), velocity.data()));
+      out.insert(out.end(), velocity.begin(), velocity.end());
+      if (first.empty()) first = out;
+      EXPECT_EQ(out, first) << IsaName(static_cast<Isa>(isa));
+    }
   }
 }
 
@@ -119,8 +122,37 @@ TEST(Sgd, ItsMomentumCanBeTakenOutUnlessItIsNesterovs) {
       ReadSgd("{momentum: 0.8, weight_decay: 0.5}")->TakeMomentum();
   ASSERT_NE(plain.solver, nullptr);
   EXPECT_EQ(plain.momentum, 0.8);
-  EXPECT_THAT(plain.solver->StateNames(), IsEmpty());
+  EXPECT_THAT(plain.solver->StateNames(), ElementsAre("momentum")) << "that of the weight decay";
+  EXPECT_THAT(ReadSgd("{momentum: 0.8}")->TakeMomentum().solver->StateNames(), IsEmpty());
   EXPECT_EQ(ReadSgd("{momentum: 0.8, nesterov: true}")->TakeMomentum().solver, nullptr);
+}
+
+// A worker's velocity of its gradients and the solver's of the weight decay are together the velocity of both, so the steps
+// are those of plain SGD with momentum, but for rounding.
+TEST(Sgd, TheMomentumOfTheDecayStaysWithTheSolver) {
+  constexpr int64_t kCount = 50;
+  const ArenaLayout layout{{{"w", {kCount}, {0, kCount}, true}}};
+  const auto whole = ReadSgd("{momentum: 0.8, weight_decay: 0.5}");
+  const Solver::WithoutMomentum parts = whole->TakeMomentum();
+  std::vector<float> expected = RandomVector(kCount, 1), w = expected;
+  std::vector<float> velocity(kCount), of_decay(kCount), of_gradients(kCount);
+  for (uint64_t step = 0; step < 20; ++step) {
+    const std::vector<float> gradient = RandomVector(kCount, 2 + step);
+    const auto apply = [&](const Solver& solver, const std::vector<float>& from,
+                           std::vector<float>& weights, std::vector<float>& state) {
+      float* const vector = state.data();
+      UpdateArgs args;
+      args.lr = 0.1;
+      args.gradient = from.data();
+      args.weights_in = args.weights_out = weights.data();
+      args.state = {&vector, 1};
+      EXPECT_TRUE(solver.Apply(layout, {0, kCount}, args));
+    };
+    apply(*whole, gradient, expected, velocity);
+    for (size_t i = 0; i < kCount; ++i) of_gradients[i] = 0.8f * of_gradients[i] + gradient[i];
+    apply(*parts.solver, of_gradients, w, of_decay);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_NEAR(w[i], expected[i], 1e-5) << "step " << step;
+  }
 }
 
 TEST(Sgd, NesterovNeedsMomentum) {

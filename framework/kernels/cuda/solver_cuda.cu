@@ -24,15 +24,15 @@ struct Pass {
   uint32_t* bad;  // set to 1 if a weight is not finite
 };
 
-template <bool kMomentum, bool kNesterov>
+template <SgdKind kKind>
 void SgdPass(CudaQueue& queue, int64_t count, const Steps<SgdStep>& steps, const Pass& pass,
              float* velocity) {
   ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
     const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-    float v = kMomentum ? velocity[i] : 0;
-    const float next = SgdElement<kMomentum, kNesterov>(decays ? steps.decaying : steps.plain,
-                                                        pass.gradient[i], pass.w_in[i], v);
-    if (kMomentum) velocity[i] = v;
+    float v = kKind != SgdKind::kPlain ? velocity[i] : 0;
+    const float next =
+        SgdElement<kKind>(decays ? steps.decaying : steps.plain, pass.gradient[i], pass.w_in[i], v);
+    if (kKind != SgdKind::kPlain) velocity[i] = v;
     pass.w_out[i] = next;
     if (NotFinite(next)) *pass.bad = 1;  // all threads write the same value
   });
@@ -92,12 +92,23 @@ class CudaSolverLoops : public SolverLoops {
   bool Sgd(const Steps<SgdStep>& steps, const ArenaLayout& layout, Range range,
            const UpdateArgs& args) override {
     const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
-    if (args.state.empty()) {
-      SgdPass<false, false>(queue_, range.size(), steps, pass, nullptr);
-    } else if (steps.plain.nesterov) {
-      SgdPass<true, true>(queue_, range.size(), steps, pass, args.state[0]);
-    } else {
-      SgdPass<true, false>(queue_, range.size(), steps, pass, args.state[0]);
+    const auto run = [&]<SgdKind kKind>() {
+      float* const velocity = kKind == SgdKind::kPlain ? nullptr : args.state[0];
+      SgdPass<kKind>(queue_, range.size(), steps, pass, velocity);
+    };
+    switch (steps.plain.kind) {
+      case SgdKind::kPlain:
+        run.operator()<SgdKind::kPlain>();
+        break;
+      case SgdKind::kMomentum:
+        run.operator()<SgdKind::kMomentum>();
+        break;
+      case SgdKind::kNesterov:
+        run.operator()<SgdKind::kNesterov>();
+        break;
+      case SgdKind::kDecay:
+        run.operator()<SgdKind::kDecay>();
+        break;
     }
     return Answer<uint32_t>() == 0;
   }
