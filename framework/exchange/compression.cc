@@ -139,7 +139,8 @@ void Compression::SelectThere() {
   int32_t* const positions = reinterpret_cast<int32_t*>(room) + count_;
   const int64_t chosen = selection_->ChooseOn(values, positions);
   DT_CHECK(count_ + chosen <= room_) << count_ + chosen << " entries of at most " << room_;
-  device_residual_->TakeOut(unit, {positions, static_cast<size_t>(chosen)}, room + room_ + count_);
+  device_residual_->TakeOut(unit, {positions, static_cast<size_t>(chosen)}, room + room_ + count_,
+                            what_.masked != kNoVector);
   const auto offset = static_cast<int32_t>(unit.begin - what_.origin);
   for (int64_t i = 0; i < chosen; ++i) positions[i] += offset;
   count_ += chosen;

@@ -57,11 +57,15 @@ DeviceValues& DeviceResidual::ValuesOf(Range unit) {
   return *values_;
 }
 
-void DeviceResidual::TakeOut(Range unit, std::span<const int32_t> places, float* to) {
-  float* const masked = momentum_ > 0 ? velocity_.f32() + unit.begin : nullptr;
+void DeviceResidual::TakeOut(Range unit, std::span<const int32_t> places, float* to, bool mask) {
+  float* const masked = mask ? velocity_.f32() + unit.begin : nullptr;
   const std::span<const float> taken =
       values_->TakeOut(residual_.f32() + unit.begin, masked, places);
   std::copy(taken.begin(), taken.end(), to);
+}
+
+void DeviceResidual::Mask(int64_t first, std::span<const int32_t> positions) {
+  values_->TakeOut(velocity_.f32() + first, nullptr, positions);
 }
 
 void DeviceResidual::PutBack(int64_t first, const SparseView& entries) {

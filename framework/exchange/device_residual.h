@@ -38,8 +38,10 @@ class DeviceResidual {
 
   // Returns the residual of a unit, for a selection.
   DeviceValues& ValuesOf(Range unit);
-  // Moves the entries at these places of the unit to `to`, and sets their velocity to zero.
-  void TakeOut(Range unit, std::span<const int32_t> places, float* to);
+  // Moves the entries at these places of the unit to `to` and, with `mask`, sets their velocity to zero.
+  void TakeOut(Range unit, std::span<const int32_t> places, float* to, bool mask);
+  // Sets the velocity of these entries to zero.  Positions are relative to `first`.
+  void Mask(int64_t first, std::span<const int32_t> positions);
   // Adds entries that a sum has returned to the residual.  Positions are relative to `first`.
   void PutBack(int64_t first, const SparseView& entries);
 

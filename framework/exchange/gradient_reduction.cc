@@ -1,6 +1,7 @@
 #include "framework/exchange/gradient_reduction.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "framework/core/check.h"
@@ -226,7 +227,7 @@ void GradientReduction::BeginSelecting() {
                       .range = range_,
                       .density = density_,
                       .origin = dense ? 0 : range_.begin,
-                      .masked = compress_.momentum > 0 ? velocity_ : kNoVector,
+                      .masked = MasksBehindSum() ? kNoVector : velocity_,
                       .rounded = rounds ? Gradients() + range_.begin : nullptr});
   stage_ = Stage::kSelecting;
 }
@@ -251,6 +252,24 @@ void GradientReduction::FillSlice() {
   if (remaining_.empty()) selected_ = {};
 }
 
+// True if the velocity of sent entries is set to zero when the sum is known, since gtopk and oktopk hand some of them back:
+// these have not been sent, so they keep their momentum.  Without momentum there is no velocity.
+bool GradientReduction::MasksBehindSum() const {
+  return compress_.momentum > 0 && compress_.exchange != "gather";
+}
+
+void GradientReduction::BeginMasking() {
+  masked_.clear();
+  if (!MasksBehindSum() || spec_.ghost) return;
+  const auto own = parts_.reducer.SelectedFor(reduced_).positions;
+  const auto back = reduced_.sum->returned.positions;
+  std::set_difference(own.begin(), own.end(), back.begin(), back.end(),
+                      std::back_inserter(masked_));
+  if (host_.device_residual == nullptr) return;
+  host_.device_residual->Mask(range_.begin, masked_);
+  masked_.clear();
+}
+
 // The parts of the sum are added in their order, which is the same on all ranks.
 void GradientReduction::ScatterSlice() {
   const SparseCollective::Sum& sum = *reduced_.sum;
@@ -261,6 +280,7 @@ void GradientReduction::ScatterSlice() {
     if (host_.device_residual != nullptr && sum.returned.size() > 0) {
       host_.device_residual->PutBack(range_.begin, EntriesIn(sum.returned, {0, range_.size()}));
     }
+    BeginMasking();
   }
   NextSliceOf([&](Range slice) {
     const Range within{slice.begin - range_.begin, slice.end - range_.begin};
@@ -269,11 +289,21 @@ void GradientReduction::ScatterSlice() {
     for (const SparseEntries& part : sum.parts) {
       ops_.ScatterAdd(gradient, within.begin, 1, EntriesIn(part, within));
     }
+    Mask(slice, within);
     const SparseView back = EntriesIn(sum.returned, within);
     if (back.count == 0 || host_.device_residual != nullptr) return;
     ops_.ScatterAdd(host_.vectors.SliceWithValues(residual_, slice, ops_), within.begin, 1, back);
   });
   if (remaining_.empty()) written_share_ = 1;
+}
+
+void GradientReduction::Mask(Range slice, Range within) {
+  const auto first = std::lower_bound(masked_.begin(), masked_.end(), within.begin);
+  const auto last = std::lower_bound(first, masked_.end(), within.end);
+  if (first == last) return;
+  dropped_.resize(std::max(dropped_.size(), static_cast<size_t>(last - first)));
+  ops_.MoveOut(host_.vectors.SliceWithValues(velocity_, slice, ops_), within.begin, &*first,
+               dropped_.data(), last - first);
 }
 
 // ------------------------------------------------------------------ coders

@@ -82,6 +82,9 @@ class GradientReduction {
   };
 
   bool HoldsBack() const;
+  bool MasksBehindSum() const;
+  void BeginMasking();
+  void Mask(Range slice, Range within);
   bool StartDense();
   bool StartCompressed();
   void BeginSelecting();
@@ -119,6 +122,8 @@ class GradientReduction {
   std::unique_ptr<Compression> compression_;
   VectorSlice selected_;
   Reduced reduced_;
+  std::vector<int32_t> masked_;  // positions in the range whose velocity is to be set to zero
+  std::vector<float> dropped_;   // scratch for the velocity that is dropped
 
   // Of a coder.
   std::unique_ptr<Coding> coding_;

@@ -103,6 +103,12 @@ std::optional<Reduced> Reducer::Take() {
   return reduced;
 }
 
+SparseEntries Reducer::SelectedFor(const Reduced& reduced) const {
+  const VectorSlice& slice = selected_.at(reduced.selection).slice;
+  const auto count = static_cast<size_t>(slice.entries);
+  return {{slice.positions(), count}, {slice.values(), count}};
+}
+
 void Reducer::Release(const Reduced& reduced) {
   if (sparse_ != nullptr) sparse_->Release(reduced.selection);
   selected_.erase(reduced.selection);

@@ -72,6 +72,8 @@ class Reducer {
   bool Progress();
   // Returns the oldest all-reduce if it is complete.
   std::optional<Reduced> Take();
+  // Returns the entries that this rank selected for a sum, valid until Release.
+  SparseEntries SelectedFor(const Reduced& reduced) const;
   // Releases the sum of selected entries, which is not valid afterwards.
   void Release(const Reduced& reduced);
   bool busy() const { return !running_.empty(); }

@@ -206,6 +206,35 @@ TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
   }
 }
 
+// The velocity of an entry begins anew where the entry is in the sum.  What a sum hands back has not been sent: it is in
+// the residual and keeps its momentum.
+TEST_P(SumsTest, HandBackEntriesWithTheirMomentum) {
+  const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
+  CompressConfig compress = MakeCompress("{name: topk, density: 0.05}");
+  compress.exchange = GetParam();
+  compress.momentum = 0.9;
+  constexpr int kRanks = 3;
+  LocalWorld::Run(kRanks, [&](Transport& transport) {
+    RankInputs inputs(*strategy, {.workers = kRanks}, 0);
+    inputs.spec.actors.compress = compress;
+    inputs.spec.solver = MakeSolver("{name: sgd, lr: 1, momentum: 0}");
+    ThreadedExchange exchange(transport, inputs.spec, 0);
+    RunStep(exchange, transport.rank(), 0);
+    WeightsOf(exchange);
+    std::vector<float> residual, velocity;
+    for (const StateField& field : exchange.SaveOwn().state.fields) {
+      if (field.name == kResidualName) residual = field.floats;
+      if (field.name == kVelocityName) velocity = field.floats;
+    }
+    int64_t sent = 0;
+    for (size_t i = 0; i < residual.size(); ++i) {
+      ASSERT_EQ(residual[i] == 0, velocity[i] == 0) << "element " << i;
+      sent += velocity[i] == 0 ? 1 : 0;
+    }
+    EXPECT_GT(sent, 100);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Exchanges, SumsTest, ::testing::Values("gather", "gtopk", "oktopk"));
 
 // Returns, by rank and step, the entries that the rank sends: the positions where its residual is 0 afterwards.
