@@ -1,5 +1,6 @@
 #include "framework/data/batches.h"
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -15,6 +16,14 @@ void Shapes(const Dataset& dataset, Split split, std::span<const int64_t> indice
     for (const FieldSpec& field : dataset.fields()) shapes.push_back(field.sample_shape);
   }
   dataset.SampleShapes(split, indices, shapes);
+}
+
+// Makes a mini-batch that is the remainder of a shard count by its samples: it is divided by those of a full one.  Else one
+// image would move the weights as much as a full mini-batch does.
+void Lighten(int64_t full, Batch& batch) {
+  const double more = static_cast<double>(full) / static_cast<double>(batch.samples);
+  batch.global_samples = full;
+  batch.global_terms = std::llround(static_cast<double>(batch.terms) * more);
 }
 
 struct TrainingFiller {
@@ -49,6 +58,8 @@ struct TrainingFiller {
     batch.global_samples = part.global.size();
     batch.terms = dataset.TermsOf(Split::kTrain, share);
     batch.global_terms = dataset.TermsOf(Split::kTrain, global);
+    // A single worker has the batches of a synchronous run, whose last one of an epoch is a mean like the others.
+    if (workers > 1 && batch.samples < part.full) Lighten(part.full, batch);
     batch.step = step;
     batch.epoch = part.epoch;
     dataset.Fill(Split::kTrain, share, part.epoch, batch);

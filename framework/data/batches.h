@@ -26,7 +26,8 @@ using BatchFiller = std::function<bool(uint64_t k, Batch& batch)>;
 BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                             uint64_t first_step, uint64_t last_step, int64_t step_offset = 0);
 
-// Fills worker `worker`'s own mini-batches of an asynchronous run, from its `first` on, without end.
+// Fills worker `worker`'s own mini-batches of an asynchronous run, from its `first` on, without end.  With several workers
+// the loss is the mean over a full mini-batch, so the last one of a shard, which may be smaller, counts by its samples.
 BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                        uint64_t first);
 

@@ -76,6 +76,7 @@ StepShare Sampler::OwnShareOf(uint64_t i, int worker, int workers) const {
   part.share.begin = all.begin + static_cast<int64_t>(within) * size;
   part.share.end = std::min(part.share.begin + size, all.end);
   part.global = part.share;
+  part.full = size;
   return part;
 }
 

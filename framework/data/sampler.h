@@ -32,6 +32,8 @@ struct StepShare {
   uint64_t epoch = 0;
   Range global;  // positions in the epoch's order: the whole batch
   Range share;   // those of this worker, inside `global`
+  int64_t full =
+      0;  // of OwnShareOf: samples of the worker's mini-batches, but for the last of a shard
 };
 
 class Sampler {
@@ -53,8 +55,7 @@ class Sampler {
 
   StepShare ShareOf(uint64_t step, int worker, int workers) const;
 
-  // Returns an asynchronous worker's i-th mini-batch.  Its loss is averaged over itself, so `global` is the share and
-  // `step` is i.
+  // Returns an asynchronous worker's i-th mini-batch: `global` is the share, and `step` is i.
   StepShare OwnShareOf(uint64_t i, int worker, int workers) const;
 
   // Returns the largest number of samples of a share, for which batches are allocated.

@@ -84,7 +84,7 @@ std::vector<std::vector<int>> TimesSeen(const Sizes& s, uint64_t first, uint64_t
     for (uint64_t k = 0; fill(k, batch) && batch.epoch < passes; ++k) {
       EXPECT_EQ(batch.step, first + k);
       EXPECT_EQ(batch.first_position, 0);
-      EXPECT_EQ(batch.global_samples, batch.samples);
+      EXPECT_GE(batch.global_samples, batch.samples);
       EXPECT_GT(batch.samples, 0);
       for (int64_t i = 0; i < batch.samples; ++i) ++times[batch.epoch][batch.fields[1].i32()[i]];
     }
@@ -110,6 +110,28 @@ TEST(OwnBatches, BeginInTheMiddle) {
   const std::vector<int> half = TimesSeen(even, 4 + 2, 2)[1];
   EXPECT_EQ(std::count(half.begin(), half.end(), 1), 32);
   EXPECT_EQ(std::count(half.begin(), half.end(), 0), 32);
+}
+
+// 25 samples in mini-batches of 8: the fourth has one, which counts an eighth of a mini-batch.
+TEST(OwnBatches, ARemainderCountsByItsSamples) {
+  const ImageSet set = Numbered(50);
+  const Sampler sampler(3, 50, 16);
+  BatchFiller fill = OwnBatches(set, sampler, 0, 2, 0);
+  Batch batch(set.fields(), 8);
+  for (uint64_t k = 0; k < 8; ++k) {
+    ASSERT_TRUE(fill(k, batch));
+    EXPECT_EQ(batch.samples, k % 4 == 3 ? 1 : 8);
+    EXPECT_EQ(batch.terms, batch.samples);
+    EXPECT_EQ(batch.global_samples, 8);
+    EXPECT_EQ(batch.global_terms, 8);
+  }
+  // A single worker has the batches of a synchronous run.
+  BatchFiller alone = OwnBatches(set, sampler, 0, 1, 0);
+  Batch whole(set.fields(), 16);
+  for (uint64_t k = 0; k < 4; ++k) {
+    ASSERT_TRUE(alone(k, whole));
+    EXPECT_EQ(whole.global_samples, k == 3 ? 2 : 16);
+  }
 }
 
 TEST(OwnBatches, AWorkerLeavesItsShardAfterAPass) {
