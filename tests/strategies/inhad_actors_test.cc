@@ -56,6 +56,17 @@ TEST(NodeAggregator, DividesItsSumByTheMeanStaleness) {
   EXPECT_THAT(node.Receives(kServer, Pull{1, 3}), HasSubstr("out += 0.5 sum.0"));
 }
 
+// An update needs one gradient (n = 2) and gets three: their mean at lr, or at three times lr.
+TEST(InhadServer, ScalesTheRateByTheNumberOfGradients) {
+  for (const auto& [scale, factor] : {std::pair("one", "1"), std::pair("share", "3")}) {
+    Alone server("inhad", std::string("n: 2, scale: ") + scale, 2, kServer);
+    server.Receives(kNode, In{.submitted = 3});
+    EXPECT_THAT(server.Receives(kNode, Grad{.round = 1, .count = 3, .samples = 12}),
+                HasSubstr(std::string("apply sum: gradient factor 0.3333, lr factor ") + factor +
+                          ", samples 12"));
+  }
+}
+
 // A node that is given up loses its sums and sends nothing more; when it dies, no gradient is counted as lost twice or
 // found again.
 TEST(NodeAggregator, ThatIsGivenUpLosesWhatItHas) {

@@ -79,7 +79,7 @@ TEST(Keys, ThatMayChangeWhenARunGoesOn) {
   EXPECT_THAT(may_change("ps_dssp"), UnorderedElementsAre("damping"));
   EXPECT_THAT(may_change("ps_asp"), UnorderedElementsAre("damping"));
   EXPECT_THAT(may_change("gssp"), UnorderedElementsAre("staleness", "exchange_every"));
-  EXPECT_THAT(may_change("inhad"), UnorderedElementsAre("in_interval", "pull_timeout"));
+  EXPECT_THAT(may_change("inhad"), UnorderedElementsAre("in_interval", "pull_timeout", "scale"));
 }
 
 }  // namespace

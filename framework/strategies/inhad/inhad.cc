@@ -40,7 +40,7 @@ class Inhad : public Strategy {
   }
 
   bool MayChange(std::string_view key) const override {
-    return key == "in_interval" || key == "pull_timeout";
+    return key == "in_interval" || key == "pull_timeout" || key == "scale";
   }
   std::vector<KeyError> Check(int workers) const override {
     if (options_.n <= workers) return {};
@@ -96,6 +96,13 @@ void Inhad::Configure(config::Reader& reader) {
   options_.n = reader.Int("n", 1).Min(1).Help(
       "splitting parameter: an update needs workers / n gradients; n = workers, or more: one is "
       "enough");
+  const std::string scale =
+      reader.String("scale", "one")
+          .OneOf({"one", "share"})
+          .Help(
+              "learning rate of an update: lr for the mean of all its gradients (one), or lr times "
+              "their number over workers / n, so that each counts alike (share)");
+  options_.share = scale == "share";
   const std::string modulate =
       reader.String("modulate", "exact")
           .OneOf({"exact", "mean", "off"})

@@ -21,8 +21,9 @@ enum class Late {
 };
 
 struct InhadOptions {
-  int64_t n = 1;      // splitting parameter of n-softsync, at most the number of workers
-  int64_t s_max = 0;  // staleness bound; 0: 2 n + 1
+  int64_t n = 1;       // splitting parameter of n-softsync, at most the number of workers
+  int64_t s_max = 0;   // staleness bound; 0: 2 n + 1
+  bool share = false;  // the rate of an update follows the number of its gradients
   Modulate modulate = Modulate::kExact;
   Late late = Late::kWait;
   bool lockstep = false;      // a worker starts its next step only with a newer version
@@ -32,6 +33,12 @@ struct InhadOptions {
   Nanos pull_timeout = 0;     // a silent node is asked, then given up, after this time; 0: never
   bool may_fail = false;      // workers may die (ActorSetup)
 
+  // Returns the factor of the learning rate for an update of so many gradients: each then takes the rate of one of the
+  // gradients of the least update, whatever their number.
+  double RateOf(int64_t gradients, int workers) const {
+    if (!share) return 1;
+    return static_cast<double>(gradients) / static_cast<double>(GradientsOfUpdate(workers));
+  }
   // Returns the minimum number of gradients of an update, with so many workers.
   int64_t GradientsOfUpdate(int workers) const { return std::max<int64_t>(1, workers / n); }
   int64_t staleness_bound() const { return s_max > 0 ? s_max : 2 * n + 1; }

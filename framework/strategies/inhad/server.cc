@@ -132,6 +132,7 @@ void InhadServer::UpdateIfWhole(Effects& effects) {
   }
   effects.Apply({.gradient = kSum,
                  .gradient_factor = 1.0 / static_cast<double>(close.count),
+                 .lr_factor = options_.RateOf(close.count, placement_.workers),
                  .samples = close.samples});
   effects.Clear(kSum);
   ++version_;

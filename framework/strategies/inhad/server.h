@@ -3,7 +3,8 @@
 //
 //   on Grad(j):   held.j = the server's range of node j's sum
 //   on Close:     when the sums of all its members are there: sum = held.j + ..., in node order
-//                 weights <- solver step with sum / C;  version += 1;  the nodes get the weights
+//                 weights <- solver step with sum / C (and, with `scale: share`, lr x C n / workers);
+//                 version += 1;  the nodes get the weights
 //
 // C is the number of gradients in the sums, so the mean is that of all gradients, not of the nodes'
 // means.  Sums are added in node order, so runs with the same rounds (lockstep) have the same bits.
