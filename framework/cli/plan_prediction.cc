@@ -110,8 +110,9 @@ class StepForecast {
       const bool known = std::find(compressors.begin(), compressors.end(), it) != compressors.end();
       if (it == "none" || known) continue;
       if (CompressorRegistry::Get("compressor", NameWithKey(it).name).make()->coder() != nullptr) {
-        throw UsageError("what " + it + " sends cannot be predicted",
-                         "dtrain simulate has its times: --set compress.name=" + it);
+        throw UsageError(
+            "what " + it + " sends cannot be predicted",
+            "leave it out; dtrain simulate with the model (--config) counts its bytes");
       }
       compressors.push_back(it);
     }

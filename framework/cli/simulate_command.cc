@@ -44,6 +44,13 @@ double RateOf(const Summary& summary) {
   return static_cast<double>(GradientsOf(summary)) / std::max(summary.seconds, 1e-9);
 }
 
+// Returns 0 for a run without staleness whose workers step together; nothing for one that does not count it.
+std::optional<double> NoStaleness(const Summary& summary) {
+  const auto strategy = StrategyRegistry::Get("strategy", summary.strategy).make();
+  if (strategy->traits().lockstep) return 0.0;
+  return std::nullopt;
+}
+
 double WaitOf(const Summary& summary) {
   double wait = 0, all = 0;
   for (const WorkerSummary& worker : summary.workers_detail) {
@@ -163,10 +170,10 @@ const ComparedColumn kComparedColumns[] = {
      [](const Summary& s) { return Value(s.step_seconds->p50); }},
     {{"wait_percent", "wait %", 1, true}, [](const Summary& s) { return Value(100 * WaitOf(s)); }},
     {{"staleness_mean", "staleness", 2, true},
-     [](const Summary& s) { return Value(s.staleness ? s.staleness->mean : 0.0); }},
+     [](const Summary& s) { return s.staleness ? Value(s.staleness->mean) : NoStaleness(s); }},
     {{"clock_lead_max", "lead", 0, true},
      [](const Summary& s) {
-       if (!s.staleness) return Value(0.0);  // all workers step together
+       if (!s.staleness) return NoStaleness(s);
        return s.staleness->clock_lead_max ? Value(*s.staleness->clock_lead_max) : Value();
      }},
     {{"mbytes_sent", "MB sent", 1, true},

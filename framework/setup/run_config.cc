@@ -29,11 +29,10 @@ void CheckDeaths(Reader cluster, Reader strategy, const RunConfig& run) {
   if (deaths.empty()) return;
   const std::string why = run.strategy->StopsAtDeath();
   if (!why.empty()) {
-    cluster.AddError("deaths",
-                     fmt::format("a death would stop strategy '{}': {}", run.strategy_name, why),
-                     fmt::format("{} go on without a dead worker",
-                                 Join(StrategiesThatOutliveWorkers(), " and ")),
-                     {strategy.At("name"), strategy.At("pull_timeout")});
+    cluster.AddError(
+        "deaths", fmt::format("a death would stop strategy '{}': {}", run.strategy_name, why),
+        fmt::format("{} go on without a dead worker", Join(StrategiesThatOutliveWorkers())),
+        {strategy.At("name"), strategy.At("pull_timeout")});
     return;
   }
   const int per_node = run.cluster.per_node();

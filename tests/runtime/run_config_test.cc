@@ -43,7 +43,7 @@ TEST(RunConfig, DeathsThatWouldStopTheRunAreRefused) {
     EXPECT_THAT(error(std::string("name: ") + name, "{worker: 1, at_step: 5}"),
                 AllOf(HasSubstr("small.yaml:4:36: a death would stop strategy '" +
                                 std::string(name) + "': it waits for every worker"),
-                      HasSubstr("inhad and ps_asp go on without a dead worker")));
+                      HasSubstr("easgd, inhad, ps_asp go on without a dead worker")));
   }
   EXPECT_THAT(error("name: inhad, pull_timeout: 0", "{node: 1, at_seconds: 5}"),
               HasSubstr("since strategy.pull_timeout is 0"));

@@ -34,11 +34,22 @@ struct Ended {
   int64_t samples = 0, meetings = 0;
 };
 
+struct Elastic {
+  int servers;
+  const char* placement;
+  int64_t period;
+  double beta;
+};
+void PrintTo(const Elastic& way, std::ostream* out) {
+  *out << fmt::format("{} {} servers, period {}, beta {}", way.servers, way.placement, way.period,
+                      way.beta);
+}
+
 // Ends the workers' steps in the order of their times, until so many samples have been started.
-Ended PlainLoop(const plain::Model& start, int64_t period, double beta, int64_t last_samples) {
+Ended PlainLoop(const plain::Model& start, const Elastic& way, int64_t last_samples) {
   const size_t workers = kSpeeds.size();
-  const auto rate = static_cast<float>(beta / static_cast<double>(workers));
-  const auto keep = static_cast<float>(1 - beta / static_cast<double>(workers));
+  const auto rate = static_cast<float>(way.beta / static_cast<double>(workers));
+  const auto keep = static_cast<float>(1 - way.beta / static_cast<double>(workers));
   std::vector<plain::Model> models(workers, start);
   // Samples: of a worker since its last meeting; of all up to their last meetings, and as far as a worker knows.  What it
   // hears in a meeting counts from the end of its next step on.
@@ -50,9 +61,23 @@ Ended PlainLoop(const plain::Model& start, int64_t period, double beta, int64_t 
   int64_t started = 0;
   for (size_t w = 0; w < workers; ++w) started += OwnSamples(static_cast<int>(w));
   constexpr double kIdle = 1e9;
+  const auto blend = [&](size_t w, Range range) {
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      float &x = models[w].weights[i], &centre = result.centre[i];
+      const float moved = keep * x + rate * centre;
+      centre = keep * centre + rate * x;
+      x = moved;
+    }
+  };
+  const auto meet = [&](size_t w) {
+    ++result.meetings;
+    all += std::exchange(own[w], 0);
+    known[w] = std::max(known[w], all);
+    blend(w, {0, kSize});
+  };
   for (;;) {
     const auto next = std::min_element(ends.begin(), ends.end());
-    if (*next == kIdle) return result;
+    if (*next == kIdle) break;
     const auto w = static_cast<int>(next - ends.begin());
     plain::Model& mine = models[w];
     const std::vector<float> gradient = plain::GradientOf(w, steps[w], mine.weights.data(), kSize);
@@ -61,16 +86,7 @@ Ended PlainLoop(const plain::Model& start, int64_t period, double beta, int64_t 
     result.samples += OwnSamples(w);
     own[w] += OwnSamples(w);
     counted[w] = known[w] += OwnSamples(w);
-    if (++steps[w] % period == 0) {
-      ++result.meetings;
-      all += std::exchange(own[w], 0);
-      known[w] = std::max(known[w], all);
-      for (size_t i = 0; i < kSize; ++i) {
-        const float x = mine.weights[i], centre = result.centre[i];
-        mine.weights[i] = keep * x + rate * centre;
-        result.centre[i] = keep * centre + rate * x;
-      }
-    }
+    if (++steps[w] % way.period == 0) meet(w);
     if (started >= last_samples) {
       *next = kIdle;
     } else {
@@ -78,17 +94,24 @@ Ended PlainLoop(const plain::Model& start, int64_t period, double beta, int64_t 
       started += OwnSamples(w);
     }
   }
-}
-
-struct Elastic {
-  int servers;
-  const char* placement;
-  int64_t period;
-  double beta;
-};
-void PrintTo(const Elastic& way, std::ostream* out) {
-  *out << fmt::format("{} {} servers, period {}, beta {}", way.servers, way.placement, way.period,
-                      way.beta);
+  // At the end every worker brings what it has learned since its last meeting.  A colocated server hears first of the worker
+  // on its own rank, and then of the others in their order.
+  for (int server = 0; server < way.servers; ++server) {
+    const Range shard = SplitEvenly({0, kSize}, way.servers, server);
+    std::vector<size_t> order;
+    if (std::string(way.placement) == "colocated") {
+      order.push_back(static_cast<size_t>(server) * workers / static_cast<size_t>(way.servers));
+    }
+    for (size_t w = 0; w < workers; ++w) {
+      if (order.empty() || order[0] != w) order.push_back(w);
+    }
+    for (const size_t w : order) {
+      if (own[w] > 0) blend(w, shard);
+    }
+  }
+  result.meetings +=
+      std::count_if(own.begin(), own.end(), [](int64_t samples) { return samples > 0; });
+  return result;
 }
 
 class EasgdTest : public ::testing::TestWithParam<std::tuple<Elastic, plain::Rule>> {};
@@ -115,7 +138,7 @@ TEST_P(EasgdTest, TheCentreIsThatOfThePlainLoop) {
   start.epochs = 3;
   start.epoch_samples = kEpochSamples;
   start.workers = 3;
-  const Ended expected = PlainLoop(start, way.period, way.beta, kLastSamples);
+  const Ended expected = PlainLoop(start, way, kLastSamples);
   EXPECT_EQ(result.end.samples_applied, expected.samples);
   EXPECT_EQ(result.protocol.Total("meetings"), expected.meetings);
   ASSERT_EQ(result.weights.size(), expected.centre.size());

@@ -10,11 +10,6 @@ std::string At(const SourceFile& file, int line, const std::string& what) {
   return file.path + ":" + std::to_string(line) + ": " + what;
 }
 
-bool IsCode(const SourceFile& file) {
-  static const std::regex code(R"(\.(cc|h|py|sh|cmake)$|CMakeLists\.txt$)");
-  return std::regex_search(file.path, code);
-}
-
 // The pattern matches home and work folders.  It is split so that this file passes its own check.
 const std::regex& MachinePath() {
   static const std::regex pattern(std::string("(^|[\\s\"'=(:])/(") +

@@ -30,15 +30,22 @@ void EasgdWorker::OnEnd(const StepReport& report, Effects& effects) {
   effects.Apply({.gradient = kGradient, .samples = std::exchange(news_, 0)});
   own_ += report.samples;
   known_ += report.samples;
-  if (clock_ % options_.period == 0) {
-    awaited_ = placement_.servers;
-    const Meet meet{std::exchange(own_, 0)};
-    for (int server = 0; server < placement_.servers; ++server) {
-      effects.Send(placement_.ServerId(server), Pack(meet),
-                   {kWeights, placement_.ShardOf(server, size_)});
-    }
-  }
+  if (clock_ % options_.period == 0) Meet(effects);
   effects.EndStep(OutcomeOf(report));
+}
+
+void EasgdWorker::OnQuiescent(const QuiescentState& quiescent, Effects& effects) {
+  if (quiescent.last && own_ > 0) Meet(effects);
+}
+
+void EasgdWorker::Meet(Effects& effects) {
+  ++meetings_;
+  awaited_ = placement_.servers;
+  const Weights weights{std::exchange(own_, 0)};
+  for (int server = 0; server < placement_.servers; ++server) {
+    effects.Send(placement_.ServerId(server), Pack(weights),
+                 {kWeights, placement_.ShardOf(server, size_)});
+  }
 }
 
 void EasgdWorker::OnMessage(ActorId, const Message& message, Effects& effects) {
@@ -64,6 +71,7 @@ void EasgdWorker::Visit(StateVisitor& visitor) {
   visitor.Int("own", own_);
   visitor.Int("known", known_);
   visitor.Int("news", news_);
+  visitor.Int("meetings", meetings_);
 }
 
 std::string EasgdWorker::Describe() const {
@@ -73,9 +81,7 @@ std::string EasgdWorker::Describe() const {
   return fmt::format("easgd worker {}: clock {}, {}{}", id_, clock_, kPhases[phase_], missing);
 }
 
-void EasgdWorker::Report(ProtocolReport& report) const {
-  report.Count("meetings", clock_ / options_.period);
-}
+void EasgdWorker::Report(ProtocolReport& report) const { report.Count("meetings", meetings_); }
 
 EasgdServer::EasgdServer(int server, const ActorSetup& setup, const EasgdOptions& options)
     : server_(server),
@@ -84,7 +90,7 @@ EasgdServer::EasgdServer(int server, const ActorSetup& setup, const EasgdOptions
 
 void EasgdServer::OnMessage(ActorId worker, const Message& message, Effects& effects) {
   ++meetings_;
-  samples_ += Unpack<Meet>(message).samples;
+  samples_ += Unpack<Weights>(message).samples;
   effects.Send(worker, Pack(Centre{samples_}), {kCentre});
   effects.Blend(kCentre, kArrived, rate_);
 }

@@ -6,6 +6,8 @@
 //   on x at a server:     sends X, then X <- X + a (x - X)
 //   on X at a worker:     x <- x + a (X - x)
 //
+// At the end of the run each worker meets the centre once more, with what it has learned since.
+//
 // Both sides use the values from before the meeting, so x + X stays the same.  a = beta / workers.
 // No worker waits for another one.
 //
@@ -35,6 +37,7 @@ class EasgdWorker : public Actor {
   void OnBegin(Effects& effects) override;
   void OnEnd(const StepReport& report, Effects& effects) override;
   void OnMessage(ActorId from, const Message& message, Effects& effects) override;
+  void OnQuiescent(const QuiescentState& quiescent, Effects& effects) override;
   double MasterShare() const override { return 0; }  // the centre alone is the model
 
   void Visit(StateVisitor& visitor) override;
@@ -45,6 +48,7 @@ class EasgdWorker : public Actor {
   enum : VectorId { kGradient, kWeights };
   enum Phase : int64_t { kIdle, kWaiting, kComputing };  // kWaiting: the trainer wants to start
 
+  void Meet(Effects& effects);
   void Advance(Effects& effects);
 
   const ActorId id_;
@@ -58,6 +62,7 @@ class EasgdWorker : public Actor {
   int64_t own_ = 0;      // samples since the last meeting
   int64_t known_ = 0;    // samples of all workers, as far as this one knows
   int64_t news_ = 0;     // the part of them that its master does not know yet
+  int64_t meetings_ = 0;
 };
 
 class EasgdServer : public Actor {

@@ -8,7 +8,7 @@
 namespace dtrain::easgd {
 
 // A worker sends it to a server, with the server's part of the worker's weights.
-struct Meet {
+struct Weights {
   static constexpr int kKind = 1;
   int64_t samples = 0;  // that the worker has computed since its last meeting
 
