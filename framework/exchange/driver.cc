@@ -22,7 +22,8 @@ class Driver::Port : public Effects {
     PushWork([this] { driver_.StartStep(); });
   }
   void EndStep(const StepOutcome& outcome) override {
-    PushWork([this, outcome] { driver_.EndStep(host_, outcome); });
+    told_ = outcome;  // one step ends at a time; a larger closure would be allocated
+    PushWork([this] { driver_.EndStep(host_, told_); });
   }
   void Reduce(VectorId vector, Range range) override { driver_.Reduce(host_, vector, range); }
   void Send(ActorId to, Message message, Payload payload) override {
@@ -59,6 +60,7 @@ class Driver::Port : public Effects {
   Driver& driver_;
   HostedActor& host_;
   std::optional<VectorSlice> arrived_;
+  StepOutcome told_;
 };
 
 struct Driver::Host : HostedActor {
@@ -133,8 +135,8 @@ void Driver::ReadyLast(Range range, const StepReport& of_step) {
   stage_ = StepStage::kClosing;
   StepReport report = of_step;
   const int64_t samples = worker_->samples_applied;
-  report.boundary =
-      samples + std::max(report.global_samples, report.samples) >= spec_.rule.NextAfter(samples);
+  if (samples >= boundary_) boundary_ = spec_.rule.NextAfter(samples);
+  report.boundary = samples + std::max(report.global_samples, report.samples) >= boundary_;
   worker_->told_of_end = 0;
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
@@ -214,7 +216,13 @@ void Driver::Send(HostedActor& host, SendEffect& effect, std::optional<VectorSli
 // A gradient that is sent as it is starts at once; everything else waits for the effects before it.
 void Driver::Reduce(HostedActor& host, VectorId vector, Range range) {
   reducer_.Ask();
-  if (vector == host.gradient && !range.empty()) {
+  const bool of_gradient = vector == host.gradient && !range.empty();
+  // A simulation of thousands of ranks feels the memory of an object that has nothing to do.
+  if (of_gradient && !spec_.actors.compress.on()) {
+    StudyWhole(spec_.statistics, host.id, range, spec_.size(), gradients());
+    return reducer_.Start(range, gradients());
+  }
+  if (of_gradient) {
     GradientReduction& reduction = ReductionOf(range);
     if (reduction.Begin()) RunReduction(reduction);
     return;
@@ -325,7 +333,7 @@ bool Driver::TakeReduced() {
   const Range range = reduced->range;
   if (reduced->vector != kNoVector) {
     worker_->actor->OnReduced(reduced->vector, range, worker_->port);
-  } else if (range.empty()) {
+  } else if (range.empty() || !spec_.actors.compress.on()) {
     TellReduced(range);
   } else if (GradientReduction& reduction = ReductionOf(range); reduction.Summed(*reduced)) {
     RunReduction(reduction);

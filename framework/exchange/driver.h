@@ -208,8 +208,9 @@ class Driver {
 
   StepStage stage_ = StepStage::kNone;
   bool held_ = false;
-  bool finite_ = true;   // no incoming message has reported a NaN or infinity
-  StepOutcome outcome_;  // of the last step
+  bool finite_ = true;    // no incoming message has reported a NaN or infinity
+  StepOutcome outcome_;   // of the last step
+  int64_t boundary_ = 0;  // samples of the next boundary, once a step has asked
   bool died_ = false;
   std::vector<ActorId> gone_;  // workers known to have died
   Nanos time_ahead_ = 0;       // actors' time minus clock time; not 0 after a resume
