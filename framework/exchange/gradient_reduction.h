@@ -1,9 +1,9 @@
 // GradientReduction: the all-reduce of one range of a worker's gradient (a bucket), from the worker's own gradient to the
-// sum of all in its place.  It is the only part of the exchange that knows how an all-reduce is compressed.
+// sum of all in its place.  It is the only part of the exchange that knows how an all-reduce is compressed; the driver
+// starts one that is not by itself.
 //
 // There is one object for each range during the whole run.  In each step it goes through these stages:
 //
-//   uncompressed          kSumming
 //   all, with residual    kTaking -> kSumming           at density 1: of the warm-up, or of dense first steps
 //   selected entries      kAdding -> kSelecting -> kSumming -> kScattering
 //   many selected         kAdding -> kSelecting -> kFilling -> kSumming     (CompressConfig::PaysDense)
