@@ -11,6 +11,7 @@ namespace dtrain {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // Starts the command that follows and sends it SIGTERM when run/metrics.jsonl has several steps.
@@ -186,7 +187,8 @@ TEST_F(PsSystemTest, AStoppedAsynchronousRunGoesOnWithItsData) {
 }
 
 // Stops the process of a rank, as the kernel does when it swaps or hangs.  The output is named after this process,
-// because the test may also run elsewhere on the machine.
+// because the test may also run elsewhere on the machine.  The workers watch for 2 s and the launcher for 5 s: on a
+// loaded machine the launcher may be the first to see it, and both name the rank.
 TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
   const std::string output = "hung-" + std::to_string(::getpid());
   // Stops the server when the workers' steps are being counted.
@@ -210,8 +212,10 @@ TEST_F(PsSystemTest, AServerThatNeverAnswersEndsTheRunNamed) {
                           "--set evaluate.every_epochs=0");
   stopper.join();
   EXPECT_EQ(run.code, 7) << run.err;
-  EXPECT_THAT(run.err, AllOf(HasSubstr("nothing has moved for 2 s"), HasSubstr("ps_ssp worker 0"),
-                             HasSubstr("rank 2: server 0, no answer")));
+  EXPECT_THAT(run.err,
+              AnyOf(AllOf(HasSubstr("nothing has moved for 2 s"), HasSubstr("ps_ssp worker 0"),
+                          HasSubstr("rank 2: server 0, no answer")),
+                    AllOf(HasSubstr("rank 2 ("), HasSubstr("it was stopped and not continued"))));
 }
 
 // Over MPI no run continues without a rank: it ends and names the lost one.
