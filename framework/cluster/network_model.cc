@@ -7,12 +7,6 @@
 
 namespace dtrain {
 
-std::vector<int> NodesInOrder(int ranks, int per_node) {
-  std::vector<int> node_of(ranks);
-  for (int rank = 0; rank < ranks; ++rank) node_of[rank] = rank / per_node;
-  return node_of;
-}
-
 std::vector<int> NodesOfRanks(const Placement& placement, int per_node) {
   std::vector<int> nodes = placement.NodesOfWorkers(per_node);
   int next = nodes.empty() ? 0 : *std::max_element(nodes.begin(), nodes.end()) + 1;

@@ -43,9 +43,6 @@ struct NetworkModel {
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
 };
 
-// Returns the node of each rank when nodes are filled one after the other.
-std::vector<int> NodesInOrder(int ranks, int per_node);
-
 // Returns the node of each rank of a cluster that the config describes.  The workers are on the nodes that `placement`
 // gives or, if it names none, in blocks of `per_node`.  Each dedicated server follows on a node of its own.
 std::vector<int> NodesOfRanks(const Placement& placement, int per_node);

@@ -1,7 +1,7 @@
 // A Coder is a compressor that sends neither entries nor casts: it encodes a range of the gradient into words of 32 bits,
 // has them summed or gathered over all workers, as often as it needs, and decodes the sum of the gradients from them.
 //
-// What the decoded sum lacks stays in the residual, as with any compressor (error feedback): over all workers, sum +
+// The residual keeps what the decoded sum lacks, as with any compressor (error feedback): over all workers, sum +
 // residuals = accumulated, but for rounding.
 #pragma once
 

@@ -32,8 +32,8 @@ struct StepShare {
   uint64_t epoch = 0;
   Range global;  // positions in the epoch's order: the whole batch
   Range share;   // those of this worker, inside `global`
-  int64_t full =
-      0;  // of OwnShareOf: samples of the worker's mini-batches, but for the last of a shard
+  // OwnShareOf sets it to the samples of the worker's mini-batches, but for the last of a shard.
+  int64_t full = 0;
 };
 
 class Sampler {

@@ -214,7 +214,7 @@ CompressionReport Compression::report() const {
 }
 
 bool RunSliceOf(Compression& compression, const Clock* clock, WorkDone& done) {
-  const Nanos begin = clock == nullptr ? 0 : clock->Now();
+  const CompressionTimer timer(clock, done);
   const bool more = compression.RunSlice();
   ++done.selection_slices;
   if (!more) {
@@ -223,7 +223,6 @@ bool RunSliceOf(Compression& compression, const Clock* clock, WorkDone& done) {
     done.bytes_written += report.bytes;
     done.finite &= compression.finite();
   }
-  if (clock != nullptr) done.compression.time += clock->Now() - begin;
   return more;
 }
 

@@ -151,7 +151,7 @@ void Driver::ReadyLast(Range range, const StepReport& of_step) {
     if (worker_->master == kNoVector) {
       ClipOwnGradient(spec_.solver.clip_norm, report, *dependencies_.ops, own);
     }
-    // Where gradients are reduced or compressed, that records them.
+    // A reduction or a compression records the gradient itself.
     if (!spec_.traits().sums_gradients() && !compress.on()) {
       StudyWhole(spec_.statistics, worker_->id, {0, spec_.size()}, spec_.size(), gradients());
     }
@@ -191,7 +191,7 @@ void Driver::StartStep() {
 
 void Driver::EndStep(HostedActor& host, const StepOutcome& outcome) {
   outcome_ = outcome;
-  // A loss of this worker alone is remembered, until the others are told.
+  // The driver keeps a loss of this worker alone that is not finite, until the next report tells the others.
   if (outcome.alone) finite_ &= std::isfinite(outcome.loss_sum);
   outcome_.finite = outcome.finite && finite() && std::isfinite(outcome.loss_sum);
   host.samples_applied += outcome.samples;

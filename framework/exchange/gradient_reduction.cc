@@ -53,7 +53,6 @@ float* GradientReduction::Gradients() const {
 
 // True if a residual or a velocity has to be added to the gradient before it is sent.
 bool GradientReduction::HoldsBack() const {
-  if (!compress_.on()) return false;
   return host_.device_residual != nullptr || compress_.momentum > 0 ||
          !host_.vectors.Empty(residual_);
 }
@@ -62,9 +61,7 @@ bool GradientReduction::Begin() {
   DT_CHECK(stage_ == Stage::kIdle) << host_.actor->Describe();
   remaining_ = range_;
   const int64_t samples = host_.samples_applied;
-  density_ = compress_.on() ? compress_.DensityAt(samples / spec_.rule.epoch_samples,
-                                                  spec_.rule.StepsOf(samples))
-                            : 1;
+  density_ = compress_.DensityAt(samples / spec_.rule.epoch_samples, spec_.rule.StepsOf(samples));
   if (coding_ != nullptr) parts_.rounds.push_back(this);
   // Compression records what it selects from; of a coder the gradient is recorded as it is.
   if (density_ >= 1 && !compress_.rounds()) {
@@ -131,7 +128,7 @@ bool GradientReduction::Summed(const Reduced& reduced) {
 // The step's report is sent with the last range, when the compressor has checked all of the
 // gradient.  If it found a NaN or infinity, the report says so.
 void GradientReduction::TellNotFinite() {
-  if (compress_.on() && parts_.reducer.IsLast(range_) && !spec_.ghost && !parts_.finite())
+  if (parts_.reducer.IsLast(range_) && !spec_.ghost && !parts_.finite())
     Reducer::WriteNotFinite(Gradients() + spec_.size());
 }
 
@@ -309,10 +306,10 @@ void GradientReduction::Mask(Range slice, Range within) {
 // ------------------------------------------------------------------ coders
 
 bool GradientReduction::EncodeParameter() {
-  const Nanos begin = parts_.clock == nullptr ? 0 : parts_.clock->Now();
   const auto round = static_cast<size_t>(round_);
   const Range where = parameters_[parameter_].range;
   if (!spec_.ghost) {
+    const CompressionTimer timer(parts_.clock, done_);
     // An even number, since a gather sends pairs.
     const int64_t words = coding_->rounds()[round].words;
     if (parameter_ == 0) words_[round].assign(static_cast<size_t>(words + words % 2), 0.0f);
@@ -322,7 +319,6 @@ bool GradientReduction::EncodeParameter() {
   }
   done_.Wrote(where.size());
   ++done_.selection_slices;
-  if (parts_.clock != nullptr) done_.compression.time += parts_.clock->Now() - begin;
   if (++parameter_ < parameters_.size()) return true;
   parameter_ = 0;
   return StartRound();
@@ -382,15 +378,14 @@ bool GradientReduction::TakeRound(const Reduced& reduced) {
 }
 
 bool GradientReduction::DecodeParameter() {
-  const Nanos begin = parts_.clock == nullptr ? 0 : parts_.clock->Now();
   const Range where = parameters_[parameter_].range;
   if (!spec_.ghost) {
+    const CompressionTimer timer(parts_.clock, done_);
     coding_->Finish(parameter_, host_.vectors.SliceWithValues(residual_, where, ops_),
                     Gradients() + where.begin);
   }
   done_.Wrote(2 * where.size());
   ++done_.selection_slices;
-  if (parts_.clock != nullptr) done_.compression.time += parts_.clock->Now() - begin;
   if (++parameter_ < parameters_.size()) return true;
   stage_ = Stage::kIdle;
   return false;

@@ -125,7 +125,7 @@ class GradientReduction {
   std::vector<int32_t> masked_;  // positions in the range whose velocity is to be set to zero
   std::vector<float> dropped_;   // scratch for the velocity that is dropped
 
-  // Of a coder.
+  // The rest is used by coders only.
   std::unique_ptr<Coding> coding_;
   std::vector<ArenaEntry> parameters_;
   int round_ = 0;

@@ -1,9 +1,10 @@
 // Quiescence: pauses a run at a boundary (evaluation, checkpoint, stop, end), for any protocol.  At
 // a boundary no step is running and no message is in flight; accumulators keep their content.
 //
-// With collectives, all workers end the same steps and, where they have exchanged it
+// All workers of a strategy with collectives end the same steps and, where they have exchanged it
 // (StepOutcome::alone), with the same outcome.  So each rank decides alone: after the step that
-// reaches the boundary, asks for a stop or is not finite.  Otherwise one rank, the leader (the rank of server 0), decides:
+// reaches the boundary, asks for a stop or is not finite.  Otherwise one rank, the leader (the rank
+// of server 0), decides:
 //
 //   worker -> leader   Started       a step starts; outcome of the step before  (asynchronous only)
 //   leader -> workers  Hold          start no more steps                        (asynchronous only)

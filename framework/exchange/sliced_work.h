@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "framework/core/layout.h"
+#include "framework/core/time.h"
 #include "framework/strategies/report.h"
 
 namespace dtrain {
@@ -24,6 +25,23 @@ struct WorkDone {
     bytes_written +=
         std::llround(static_cast<double>(elements * static_cast<int64_t>(sizeof(float))) * share);
   }
+};
+
+// Adds the time of its scope to that of compression.  `clock` null: it measures nothing.
+class CompressionTimer {
+ public:
+  CompressionTimer(const Clock* clock, WorkDone& done)
+      : clock_(clock), done_(done), begin_(clock == nullptr ? 0 : clock->Now()) {}
+  ~CompressionTimer() {
+    if (clock_ != nullptr) done_.compression.time += clock_->Now() - begin_;
+  }
+  CompressionTimer(const CompressionTimer&) = delete;
+  CompressionTimer& operator=(const CompressionTimer&) = delete;
+
+ private:
+  const Clock* const clock_;
+  WorkDone& done_;
+  const Nanos begin_;
 };
 
 // Calls work(slice) for the next slice of `remaining`, of at most `most` elements, and takes it away.  A ghost run skips

@@ -4,7 +4,7 @@
 //   v = momentum * v + d
 //   w = w - lr * (nesterov ? d + momentum * v : v)
 //
-// Where the workers keep the momentum of their gradients (DGC), the weight decay has one of its own, as in the authors'
+// Weight decay has a momentum of its own where the workers keep that of their gradients (DGC), as in the authors'
 // program (DGCSGD of github.com/mit-han-lab/deep-gradient-compression, dgc/optim/sgd.py):
 //
 //   v = momentum * v + weight_decay * w

@@ -8,6 +8,12 @@
 
 namespace dtrain {
 
+std::vector<int> NodesInOrder(int ranks, int per_node) {
+  std::vector<int> node_of(ranks);
+  for (int rank = 0; rank < ranks; ++rank) node_of[rank] = rank / per_node;
+  return node_of;
+}
+
 int Placement::nodes() const {
   return node_of.empty() ? 0 : *std::max_element(node_of.begin(), node_of.end()) + 1;
 }
@@ -38,10 +44,7 @@ int Placement::NumberOf(ActorId actor) const {
 }
 
 std::vector<int> Placement::NodesOfWorkers(int per_node) const {
-  if (nodes() > 0) return node_of;
-  std::vector<int> blocks(workers);
-  for (int worker = 0; worker < workers; ++worker) blocks[worker] = worker / per_node;
-  return blocks;
+  return nodes() > 0 ? node_of : NodesInOrder(workers, per_node);
 }
 
 std::optional<ActorId> Placement::NodeActorOf(int worker) const {

@@ -23,6 +23,9 @@ namespace dtrain {
 
 enum class ActorKind { kWorker, kServer, kNode, kCoordinator };
 
+// Returns the node of each rank when nodes are filled one after the other.
+std::vector<int> NodesInOrder(int ranks, int per_node);
+
 struct Placement {
   int workers = 1;
   int servers = 0;

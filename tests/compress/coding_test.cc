@@ -12,12 +12,12 @@
 
 #include "framework/core/random.h"
 #include "framework/core/state_record.h"
-#include "tests/support/strategy_text.h"
+#include "tests/support/coded_workers.h"
 
 namespace dtrain {
 namespace {
 
-using Numbers = std::vector<float>;
+using Numbers = CodedWorkers::Numbers;
 
 // A matrix that is wide, one that is high, one of four axes, and two parameters of one axis.
 std::vector<ArenaEntry> Parameters() {
@@ -36,71 +36,10 @@ Numbers Normals(uint64_t worker, uint64_t step) {
   return values;
 }
 
-// The workers of a run, with a residual each.
-class Workers {
+class Workers : public CodedWorkers {
  public:
-  Workers(const std::string& compress, int workers) : residuals_(workers, Numbers(kAll)) {
-    config_ = MakeCompress(compress);
-    for (int w = 0; w < workers; ++w) {
-      codings_.push_back(config_.coder()->MakeCoding(Parameters(), workers, 17));
-    }
-  }
-
-  // Adds these gradients.  Returns the decoded sum, the same for all.
-  Numbers Step(const std::vector<Numbers>& gradients) {
-    for (size_t w = 0; w < codings_.size(); ++w) {
-      for (size_t i = 0; i < kAll; ++i) residuals_[w][i] += gradients[w][i];
-    }
-    std::vector<std::vector<Numbers>> kept;  // by round and worker, until Finish
-    for (size_t round = 0; round < codings_[0]->rounds().size(); ++round) {
-      kept.push_back(WordsOf(round));
-      Exchange(round, kept.back());
-    }
-    std::vector<Numbers> sums(codings_.size(), Numbers(kAll));
-    const std::vector<ArenaEntry> parameters = Parameters();
-    for (size_t w = 0; w < codings_.size(); ++w) {
-      for (size_t p = 0; p < parameters.size(); ++p) {
-        const int64_t begin = parameters[p].range.begin;
-        codings_[w]->Finish(p, residuals_[w].data() + begin, sums[w].data() + begin);
-      }
-      EXPECT_EQ(sums[w], sums[0]) << "worker " << w;
-    }
-    return sums[0];
-  }
-
-  const Numbers& residual(size_t w) const { return residuals_[w]; }
-  Coding& coding(size_t w) { return *codings_[w]; }
-
- private:
-  std::vector<Numbers> WordsOf(size_t round) {
-    std::vector<Numbers> words;
-    const std::vector<ArenaEntry> parameters = Parameters();
-    for (size_t w = 0; w < codings_.size(); ++w) {
-      words.emplace_back(static_cast<size_t>(codings_[w]->rounds()[round].words));
-      for (size_t p = 0; p < parameters.size(); ++p) {
-        codings_[w]->Encode(static_cast<int>(round), p,
-                            residuals_[w].data() + parameters[p].range.begin, words[w].data());
-      }
-    }
-    return words;
-  }
-
-  void Exchange(size_t round, std::vector<Numbers>& words) {
-    std::vector<std::span<const float>> parts;
-    if (codings_[0]->rounds()[round].gathered) {
-      for (const Numbers& of_worker : words) parts.emplace_back(of_worker);
-    } else {
-      for (size_t w = 1; w < words.size(); ++w) {
-        for (size_t i = 0; i < words[0].size(); ++i) words[0][i] += words[w][i];
-      }
-      parts.emplace_back(words[0]);
-    }
-    for (const auto& coding : codings_) coding->Decode(static_cast<int>(round), parts);
-  }
-
-  CompressConfig config_;
-  std::vector<std::unique_ptr<Coding>> codings_;
-  std::vector<Numbers> residuals_;
+  Workers(const std::string& compress, int workers)
+      : CodedWorkers(compress, Parameters(), workers, 17) {}
 };
 
 std::vector<Numbers> GradientsOf(int workers, uint64_t step) {
@@ -117,7 +56,7 @@ double Norm(const Numbers& values) {
 
 class CoderTest : public ::testing::TestWithParam<const char*> {};
 
-// What was sent, and what is kept, is what came in.
+// The sums that were sent and the residuals add up to the gradients.
 TEST_P(CoderTest, LosesNothing) {
   constexpr int kWorkers = 3;
   Workers workers(GetParam(), kWorkers);
@@ -211,7 +150,7 @@ TEST(EfSignSgd, AddsTheWorkersScaledSigns) {
   }
 }
 
-// With as many columns as a matrix has rows or columns, the factors have all of it.
+// The factors have all of a matrix when they have as many columns as the matrix has rows or columns.
 TEST(PowerSgd, OfFullRankIsDense) {
   Workers workers("{name: powersgd, rank: 100}", 3);
   for (uint64_t step = 0; step < 4; ++step) {

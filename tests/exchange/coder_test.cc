@@ -3,17 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <deque>
 #include <limits>
-#include <map>
-#include <mutex>
-
-#include <fmt/format.h>
 
 #include "framework/comm/local/local_world.h"
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "tests/exchange/exchange_fixture.h"
+#include "tests/support/coded_workers.h"
 
 namespace dtrain {
 namespace {
@@ -67,62 +65,30 @@ StepOutcome CodedStep(Exchange& exchange, int rank, int step, float first = 0) {
   return exchange.End({.samples = 10, .loss_sum = 2.5 * (rank + 1)});
 }
 
-// The plain loop: all workers' codings in one place, one after the other.
+// The plain loop: all workers' codings in one place, one bucket after the other.
 std::vector<float> CodedPlainly(const CoderCase& c, int steps) {
-  const CompressConfig compress = MakeCompress(c.compress);
   const std::vector<Range> buckets = MakeStrategy(c.strategy)->Buckets(kCodedLayers);
-  const auto size = static_cast<size_t>(kCoded.size());
-  std::vector<std::vector<float>> residuals(c.ranks, std::vector<float>(size));
-  std::map<std::pair<int64_t, int>, std::unique_ptr<Coding>> codings;
+  std::deque<CodedWorkers> workers;  // by bucket
+  for (const Range& bucket : buckets) {
+    std::vector<ArenaEntry> parameters;
+    for (const ArenaEntry& entry : kCoded.entries) {
+      if (bucket.Contains(entry.range)) parameters.push_back(entry);
+    }
+    workers.emplace_back(c.compress, parameters, c.ranks, 3);
+  }
   plain::Model model(SgdRule(0), kCoded, CodedWeights());
   for (int step = 0; step < steps; ++step) {
+    std::vector<std::vector<float>> gradients(c.ranks);
     for (int rank = 0; rank < c.ranks; ++rank) {
-      for (size_t i = 0; i < size; ++i) {
-        residuals[rank][i] += Gradient(rank, step, static_cast<int64_t>(i));
+      for (int64_t i = 0; i < kCoded.size(); ++i) {
+        gradients[rank].push_back(Gradient(rank, step, i));
       }
     }
-    std::vector<float> sum(size);
-    for (const Range& bucket : buckets) {
-      std::vector<ArenaEntry> parameters;
-      for (const ArenaEntry& entry : kCoded.entries) {
-        if (bucket.Contains(entry.range)) parameters.push_back(entry);
-      }
-      for (int rank = 0; rank < c.ranks; ++rank) {
-        auto& coding = codings[{bucket.begin, rank}];
-        if (coding == nullptr) coding = compress.coder()->MakeCoding(parameters, c.ranks, 3);
-      }
-      const auto rounds = codings[{bucket.begin, 0}]->rounds();
-      std::vector<std::vector<std::vector<float>>> kept;
-      for (size_t round = 0; round < rounds.size(); ++round) {
-        std::vector<std::vector<float>>& words = kept.emplace_back();
-        for (int rank = 0; rank < c.ranks; ++rank) {
-          words.emplace_back(static_cast<size_t>(rounds[round].words));
-          for (size_t p = 0; p < parameters.size(); ++p) {
-            codings[{bucket.begin, rank}]->Encode(
-                static_cast<int>(round), p, residuals[rank].data() + parameters[p].range.begin,
-                words[rank].data());
-          }
-        }
-        std::vector<std::span<const float>> parts;
-        if (rounds[round].gathered) {
-          for (const auto& of_rank : words) parts.emplace_back(of_rank);
-        } else {
-          for (int rank = 1; rank < c.ranks; ++rank) {
-            for (size_t i = 0; i < words[0].size(); ++i) words[0][i] += words[rank][i];
-          }
-          parts.emplace_back(words[0]);
-        }
-        for (int rank = 0; rank < c.ranks; ++rank) {
-          codings[{bucket.begin, rank}]->Decode(static_cast<int>(round), parts);
-        }
-      }
-      for (int rank = 0; rank < c.ranks; ++rank) {
-        for (size_t p = 0; p < parameters.size(); ++p) {
-          const int64_t begin = parameters[p].range.begin;
-          codings[{bucket.begin, rank}]->Finish(p, residuals[rank].data() + begin,
-                                                sum.data() + begin);
-        }
-      }
+    std::vector<float> sum(static_cast<size_t>(kCoded.size()));
+    for (size_t b = 0; b < buckets.size(); ++b) {
+      const std::vector<float> of_bucket = workers[b].Step(gradients);
+      std::copy_n(of_bucket.begin() + buckets[b].begin, buckets[b].size(),
+                  sum.begin() + buckets[b].begin);
     }
     model.UpdateTogether({sum}, 10 * c.ranks);
   }

@@ -7,29 +7,12 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/sim/scenario.h"
-#include "tests/support/plain_inputs.h"
-#include "tests/support/plain_loop.h"
-#include "tests/support/source_at_once.h"
+#include "tests/sim/known_order.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int64_t kNever = int64_t{1} << 40;
-
-// No two workers end a step at the same time within a run.
-const std::vector<double> kSlowdown = {1, 1.37, 2.11};
-
-int64_t SamplesOf(int worker) { return 7 + worker; }
-
-class Source : public SourceAtOnce {
- public:
-  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
-    const std::vector<float> gradient = plain::GradientOf(worker, step, weights.f32(), kSize);
-    std::copy(gradient.begin(), gradient.end(), gradients);
-    return {.samples = SamplesOf(worker), .global_samples = SamplesOf(worker)};
-  }
-};
 
 struct Keys {
   int64_t bound = kNever;  // ps_ssp
@@ -136,25 +119,10 @@ class AsynchronousOrderTest : public ::testing::TestWithParam<std::tuple<Way, pl
 
 TEST_P(AsynchronousOrderTest, EndsWithTheWeightsOfTheSequentialLoop) {
   const auto& [way, rule] = GetParam();
-  constexpr int64_t kEpochSamples = 100, kLastSamples = 290;
   Scenario scenario(way.strategy, 3, way.keys);
-  scenario.FreeLink().Slowdown(kSlowdown);
-  SimulationSetup& setup = scenario.setup;
-  setup.cluster.step_seconds = 1;
-  setup.exchange.solver = MakeSolver(plain::Text(rule));
-  setup.exchange.epochs = 3;
-  setup.exchange.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
-  Source source;
-  const std::vector<float> initial = plain::InitialWeights(kSize);
-  setup.source = &source;
-  setup.exchange.start.weights = initial;
-  const SimulationResult result = scenario.Run();
+  const SimulationResult result = RunInKnownOrder(scenario, rule);
 
-  plain::Model start(rule, kLayout, initial);
-  start.epochs = 3;
-  start.epoch_samples = kEpochSamples;
-  start.workers = 3;
-  Loop loop(start, way.meaning, kLastSamples);
+  Loop loop(StartOfKnownOrder(rule), way.meaning, kLastSamples);
   const plain::Model& expected = loop.Run();
   EXPECT_EQ(result.end.samples_applied, expected.samples);
   EXPECT_EQ(result.protocol.gradients(), expected.updates);

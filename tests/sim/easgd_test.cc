@@ -7,27 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sim/scenario.h"
-#include "tests/support/plain_inputs.h"
-#include "tests/support/plain_loop.h"
-#include "tests/support/source_at_once.h"
+#include "tests/sim/known_order.h"
 
 namespace dtrain {
 namespace {
-
-// No two workers end a step at the same time within a run.
-const std::vector<double> kSpeeds = {1, 1.37, 2.11};
-
-int64_t OwnSamples(int worker) { return 7 + worker; }
-
-class ElasticSource : public SourceAtOnce {
- public:
-  StepReport Compute(int worker, int64_t step, const Blob& weights, float* gradients) override {
-    const std::vector<float> gradient = plain::GradientOf(worker, step, weights.f32(), kSize);
-    std::copy(gradient.begin(), gradient.end(), gradients);
-    return {.samples = OwnSamples(worker)};
-  }
-};
 
 struct Ended {
   std::vector<float> centre;
@@ -45,9 +28,9 @@ void PrintTo(const Elastic& way, std::ostream* out) {
                       way.beta);
 }
 
-// Ends the workers' steps in the order of their times, until so many samples have been started.
-Ended PlainLoop(const plain::Model& start, const Elastic& way, int64_t last_samples) {
-  const size_t workers = kSpeeds.size();
+// Ends the workers' steps in the order of their times, until the steps that have started have all samples of the run.
+Ended PlainLoop(const plain::Model& start, const Elastic& way) {
+  const size_t workers = kSlowdown.size();
   const auto rate = static_cast<float>(way.beta / static_cast<double>(workers));
   const auto keep = static_cast<float>(1 - way.beta / static_cast<double>(workers));
   std::vector<plain::Model> models(workers, start);
@@ -56,10 +39,10 @@ Ended PlainLoop(const plain::Model& start, const Elastic& way, int64_t last_samp
   std::vector<int64_t> own(workers, 0), known(workers, 0), counted(workers, 0);
   int64_t all = 0;
   std::vector<int64_t> steps(workers, 0);
-  std::vector<double> ends = kSpeeds;
+  std::vector<double> ends = kSlowdown;
   Ended result{.centre = start.weights};
   int64_t started = 0;
-  for (size_t w = 0; w < workers; ++w) started += OwnSamples(static_cast<int>(w));
+  for (size_t w = 0; w < workers; ++w) started += SamplesOf(static_cast<int>(w));
   constexpr double kIdle = 1e9;
   const auto blend = [&](size_t w, Range range) {
     for (int64_t i = range.begin; i < range.end; ++i) {
@@ -83,15 +66,15 @@ Ended PlainLoop(const plain::Model& start, const Elastic& way, int64_t last_samp
     const std::vector<float> gradient = plain::GradientOf(w, steps[w], mine.weights.data(), kSize);
     mine.samples = counted[w];
     mine.Update(gradient, 0, plain::Shortening(start.rule, plain::Norm(gradient)));
-    result.samples += OwnSamples(w);
-    own[w] += OwnSamples(w);
-    counted[w] = known[w] += OwnSamples(w);
+    result.samples += SamplesOf(w);
+    own[w] += SamplesOf(w);
+    counted[w] = known[w] += SamplesOf(w);
     if (++steps[w] % way.period == 0) meet(w);
-    if (started >= last_samples) {
+    if (started >= kLastSamples) {
       *next = kIdle;
     } else {
-      *next += kSpeeds[w];
-      started += OwnSamples(w);
+      *next += kSlowdown[w];
+      started += SamplesOf(w);
     }
   }
   // At the end every worker brings what it has learned since its last meeting.  A colocated server hears first of the worker
@@ -118,27 +101,12 @@ class EasgdTest : public ::testing::TestWithParam<std::tuple<Elastic, plain::Rul
 
 TEST_P(EasgdTest, TheCentreIsThatOfThePlainLoop) {
   const auto& [way, rule] = GetParam();
-  constexpr int64_t kEpochSamples = 100, kLastSamples = 290;
   Scenario scenario("easgd", 3,
                     fmt::format("servers: {}, placement: {}, period: {}, beta: {}", way.servers,
                                 way.placement, way.period, way.beta));
-  scenario.FreeLink().Slowdown(kSpeeds);
-  SimulationSetup& setup = scenario.setup;
-  setup.cluster.step_seconds = 1;
-  setup.exchange.solver = MakeSolver(plain::Text(rule));
-  setup.exchange.epochs = 3;
-  setup.exchange.rule = {.epoch_samples = kEpochSamples, .batch = 24, .last_samples = kLastSamples};
-  ElasticSource source;
-  const std::vector<float> initial = plain::InitialWeights(kSize);
-  setup.source = &source;
-  setup.exchange.start.weights = initial;
-  const SimulationResult result = scenario.Run();
+  const SimulationResult result = RunInKnownOrder(scenario, rule);
 
-  plain::Model start(rule, kLayout, initial);
-  start.epochs = 3;
-  start.epoch_samples = kEpochSamples;
-  start.workers = 3;
-  const Ended expected = PlainLoop(start, way, kLastSamples);
+  const Ended expected = PlainLoop(StartOfKnownOrder(rule), way);
   EXPECT_EQ(result.end.samples_applied, expected.samples);
   EXPECT_EQ(result.protocol.Total("meetings"), expected.meetings);
   ASSERT_EQ(result.weights.size(), expected.centre.size());
@@ -164,7 +132,7 @@ TEST(Easgd, AMeetingKeepsTheSum) {
   setup.exchange.solver = MakeSolver("{name: sgd, lr: 0.1, momentum: 0}");
   setup.exchange.rule.batch = 8;
   setup.exchange.rule.last_samples = 14;
-  ElasticSource source;
+  KnownSource source;
   const std::vector<float> initial = plain::InitialWeights(kSize);
   setup.source = &source;
   setup.exchange.start.weights = initial;

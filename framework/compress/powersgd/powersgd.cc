@@ -7,8 +7,10 @@
 //   sum = P Q^T;  residual = M - sum / workers
 //
 // Q is Gaussian at first and then kept from step to step, a power iteration over the steps.  Parameters of one axis
-// (biases, batch norm) are summed whole; a small matrix has factors, too, even where they are no smaller.  In the paper M is a mean over the workers; here a worker's M is its part of
-// the mean, so factors are summed, and its residual is what its part differs from an equal share.
+// (biases, batch norm) are summed whole; a small matrix has factors, too, even where they are no smaller.
+//
+// In the paper M is a mean over the workers.  Here a worker's M is its part of the mean, so factors are summed, and its
+// residual is what its part differs from an equal share.
 #include <cmath>
 
 #include "framework/compress/coding.h"

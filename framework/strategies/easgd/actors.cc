@@ -39,7 +39,6 @@ void EasgdWorker::OnQuiescent(const QuiescentState& quiescent, Effects& effects)
 }
 
 void EasgdWorker::Meet(Effects& effects) {
-  ++meetings_;
   awaited_ = placement_.servers;
   const Weights weights{std::exchange(own_, 0)};
   for (int server = 0; server < placement_.servers; ++server) {
@@ -71,7 +70,6 @@ void EasgdWorker::Visit(StateVisitor& visitor) {
   visitor.Int("own", own_);
   visitor.Int("known", known_);
   visitor.Int("news", news_);
-  visitor.Int("meetings", meetings_);
 }
 
 std::string EasgdWorker::Describe() const {
@@ -80,8 +78,6 @@ std::string EasgdWorker::Describe() const {
       awaited_ == 0 ? "" : fmt::format(", no centre yet from {} servers", awaited_);
   return fmt::format("easgd worker {}: clock {}, {}{}", id_, clock_, kPhases[phase_], missing);
 }
-
-void EasgdWorker::Report(ProtocolReport& report) const { report.Count("meetings", meetings_); }
 
 EasgdServer::EasgdServer(int server, const ActorSetup& setup, const EasgdOptions& options)
     : server_(server),
@@ -102,6 +98,11 @@ void EasgdServer::Visit(StateVisitor& visitor) {
 
 std::string EasgdServer::Describe() const {
   return fmt::format("easgd server {}: {} meetings", server_, meetings_);
+}
+
+// A worker meets all servers together; server 0 counts.
+void EasgdServer::Report(ProtocolReport& report) const {
+  if (server_ == 0) report.Count("meetings", meetings_);
 }
 
 }  // namespace dtrain::easgd

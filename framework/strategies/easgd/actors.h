@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "framework/strategies/actor.h"
-#include "framework/strategies/easgd/messages.h"
+#include "framework/strategies/message.h"
 #include "framework/strategies/strategy.h"
 
 namespace dtrain::easgd {
@@ -27,6 +27,22 @@ namespace dtrain::easgd {
 struct EasgdOptions {
   int64_t period = 10;  // steps of a worker between two meetings with the centre
   double beta = 0.9;
+};
+
+// A worker sends it to a server, with the server's part of the worker's weights.
+struct Weights {
+  static constexpr int kKind = 1;
+  int64_t samples = 0;  // that the worker has computed since its last meeting
+
+  DTRAIN_FIELDS(samples)
+};
+
+// A server answers with its part of the centre, as it was before the worker's weights moved it.
+struct Centre {
+  static constexpr int kKind = 2;
+  int64_t samples = 0;  // that all workers have computed up to their last meetings
+
+  DTRAIN_FIELDS(samples)
 };
 
 class EasgdWorker : public Actor {
@@ -42,7 +58,6 @@ class EasgdWorker : public Actor {
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
-  void Report(ProtocolReport& report) const override;
 
  private:
   enum : VectorId { kGradient, kWeights };
@@ -62,7 +77,6 @@ class EasgdWorker : public Actor {
   int64_t own_ = 0;      // samples since the last meeting
   int64_t known_ = 0;    // samples of all workers, as far as this one knows
   int64_t news_ = 0;     // the part of them that its master does not know yet
-  int64_t meetings_ = 0;
 };
 
 class EasgdServer : public Actor {
@@ -76,6 +90,7 @@ class EasgdServer : public Actor {
 
   void Visit(StateVisitor& visitor) override;
   std::string Describe() const override;
+  void Report(ProtocolReport& report) const override;
 
  private:
   enum : VectorId { kCentre };

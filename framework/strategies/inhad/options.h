@@ -33,8 +33,8 @@ struct InhadOptions {
   Nanos pull_timeout = 0;     // a silent node is asked, then given up, after this time; 0: never
   bool may_fail = false;      // workers may die (ActorSetup)
 
-  // Returns the factor of the learning rate for an update of so many gradients: each then takes the rate of one of the
-  // gradients of the least update, whatever their number.
+  // Returns the factor of the learning rate for an update of `gradients` gradients.  Each gradient then has the weight
+  // that it would have in the smallest update.
   double RateOf(int64_t gradients, int workers) const {
     if (!share) return 1;
     return static_cast<double>(gradients) / static_cast<double>(GradientsOfUpdate(workers));

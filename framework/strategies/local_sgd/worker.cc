@@ -8,7 +8,7 @@
 namespace dtrain::local_sgd {
 
 LocalSgdWorker::LocalSgdWorker(ActorId id, const ActorSetup& setup, int64_t period)
-    : id_(id), whole_{0, setup.size}, period_(period), workers_(setup.placement.workers) {}
+    : id_(id), whole_{0, setup.size}, period_(period) {}
 
 std::vector<VectorSpec> LocalSgdWorker::Vectors() const {
   return {{"gradient", VectorRole::kGradient, whole_},
@@ -74,8 +74,8 @@ void LocalSgdWorker::Visit(StateVisitor& visitor) {
 }
 
 std::string LocalSgdWorker::Describe() const {
-  return fmt::format("local_sgd worker {} of {}: step {}, {} of {} steps since the last mean", id_,
-                     workers_, step_, local_, period_);
+  return fmt::format("local_sgd worker {}: step {}, {} of {} steps since the last mean", id_, step_,
+                     local_, period_);
 }
 
 // Every worker takes part in each mean; worker 0 counts them.

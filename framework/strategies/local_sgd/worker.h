@@ -38,7 +38,6 @@ class LocalSgdWorker : public Actor {
   const ActorId id_;
   const Range whole_;
   const int64_t period_;
-  const int workers_;
 
   int64_t step_ = 0;     // steps begun
   int64_t local_ = 0;    // steps since the last mean

@@ -44,9 +44,8 @@ MergePlan MergeAll(const ReadyGradients& gradients);
 double StartUp(const ReduceTime& takes);
 // Merges by the rule of the paper: a gradient waits for the next one if that is ready earlier than
 // StartUp after the time at which this group could start and, as in the authors' program, before
-// its all-reduce would end.  The rule looks at one pair of neighbours
-// at a time and is not optimal: a chain of merges can delay the channel (up to 1.3 times the best
-// step on random instances).
+// its all-reduce would end.  The rule looks at one pair of neighbours at a time and is not optimal:
+// a chain of merges can delay the channel (up to 1.3 times the best step on random instances).
 MergePlan MergeByRule(const ReadyGradients& gradients, const ReduceTime& takes);
 // Returns the best of all plans, for any T(M): f[j] = min over i < j of max(f[i], ready[j]) +
 // T(bytes of i..j), by dynamic programming, O(n^2).  If times are equal except for rounding it
