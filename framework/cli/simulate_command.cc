@@ -13,7 +13,7 @@
 #include "framework/cli/command.h"
 #include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
-#include "framework/cli/setting_values.h"
+#include "framework/study/settings.h"
 #include "framework/cli/simulate_progress.h"
 #include "framework/cli/train_report.h"
 #include "framework/core/log.h"

@@ -3,9 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -16,23 +13,14 @@
 #include "framework/core/file.h"
 #include "framework/core/log.h"
 #include "framework/core/printable.h"
-#include "framework/core/process.h"
-#include "framework/core/progress_display.h"
 #include "framework/core/text.h"
-#include "framework/core/time.h"
 #include "framework/device/cpu/threads.h"
-#include "framework/launch/child_program.h"
 #include "framework/launch/world.h"
 #include "framework/results/run_lock.h"
+#include "framework/study/run_jobs.h"
 
 namespace dtrain {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int kStopped = static_cast<int>(ExitCode::kStopped);
-// This is the exit code of a simulation that was stopped, which writes no checkpoint.
-constexpr int kInterrupted = 128 + SIGINT;
 
 struct SweepOptions {
   ConfigOptions config;
@@ -41,102 +29,32 @@ struct SweepOptions {
   bool simulate = false;
 };
 
-fs::path LogOf(const SweepRun& run) { return fs::path(run.folder) / "log.txt"; }
-
-// Returns ": " and the first error in a run's log; "" if there is none.
-std::string FirstErrorIn(const fs::path& log) {
-  constexpr std::string_view kTime = "12:34:56", kError = " error ";
-  std::ifstream in(log);
-  for (std::string line; std::getline(in, line);) {
-    if (line.find(kError) != kTime.size()) continue;
-    return ": " + Printable(line.substr(kTime.size() + kError.size()));
+// Executes the runs that are not done.  Returns the signal that stopped them, or 0.
+int RunSweepJobs(SweepPlan& plan, int jobs) {
+  const auto write = [&plan] { WriteFileDurably(LinesFileOf(plan), SweepLines(plan)); };
+  std::vector<size_t> left;  // indices of the plan's runs
+  std::vector<Job> all;
+  for (size_t i = 0; i < plan.runs.size(); ++i) {
+    const SweepRun& run = plan.runs[i];
+    if (run.done) continue;
+    left.push_back(i);
+    all.push_back({run.folder, run.folder, ArgumentsOf(plan, run)});
   }
-  return "";
-}
-
-// Executes a plan and shows its progress on stderr.
-class Sweep {
- public:
-  explicit Sweep(SweepPlan& plan) : plan_(plan) {
-    for (size_t i = 0; i < plan.runs.size(); ++i) {
-      if (!plan.runs[i].done) left_.push_back(i);
-    }
+  const size_t done = plan.runs.size() - left.size();
+  if (done > 0) {
+    log::Info("{} of {} are done already", done,
+              Counted(static_cast<int64_t>(plan.runs.size()), "run"));
   }
-
-  // Returns the signal that stopped it, or 0.
-  int Run(int jobs) {
-    if (left_.size() < plan_.runs.size()) {
-      log::Info("{} of {} are done already", plan_.runs.size() - left_.size(),
-                Counted(static_cast<int64_t>(plan_.runs.size()), "run"));
-    }
-    const std::string program = ProgramFile().string();
-    std::vector<ProgramCommand> commands;
-    for (const size_t index : left_) {
-      const SweepRun& run = plan_.runs[index];
-      MakeFolder(run.folder);
-      ProgramCommand command{program, {"dtrain"}, OwnEnvironment(), LogOf(run).string()};
-      for (std::string& argument : ArgumentsOf(plan_, run)) {
-        command.arguments.push_back(std::move(argument));
-      }
-      commands.push_back(std::move(command));
-    }
-    started_.resize(commands.size());
-    display_.Wait(begin_);
-    const int signal =
-        RunPrograms(commands, jobs,
-                    {.started = [this](size_t command) { Started(command); },
-                     .ended = [this](size_t command, int code) { Ended(command, code); },
-                     .waits = [this] { ShowProgress(WallNow()); }});
-    display_.Clear();
-    Write();
-    return signal;
-  }
-
- private:
-  void Started(size_t command) {
-    started_[command] = WallNow();
-    ++running_;
-    log::Info("[{}/{}] {}", left_[command] + 1, plan_.runs.size(),
-              plan_.runs[left_[command]].folder);
-  }
-  void Ended(size_t command, int code) {
-    SweepRun& run = plan_.runs[left_[command]];
-    --running_;
-    ++ended_;
+  const int signal = RunJobs(all, jobs, done, [&](size_t job, int code) {
+    SweepRun& run = plan.runs[left[job]];
     run.exit_code = code;
-    run.done = code == 0 && IsDone(plan_, run);
-    const std::string after = HumanSeconds(ToSeconds(WallNow() - started_[command]));
-    if (run.done) {
-      log::Info("{} completed in {}", run.folder, after);
-    } else if (code == kStopped || code == kInterrupted) {
-      log::Info("{} stopped after {}", run.folder, after);
-    } else {
-      log::Warning("{} ended with exit code {} after {}{}; see {}", run.folder, code, after,
-                   FirstErrorIn(LogOf(run)), LogOf(run).string());
-    }
-    Write();
-  }
-  // The output of the runs themselves is in their logs.
-  void ShowProgress(Nanos now) {
-    if (!display_.Due(now)) return;
-    const size_t runs = plan_.runs.size(), over = runs - left_.size() + ended_;
-    const double done = static_cast<double>(over) / static_cast<double>(runs);
-    display_.Show(
-        {{fmt::format("{} of {} over", over, Counted(static_cast<int64_t>(runs), "run")), 3},
-         {"", 0, done},
-         {fmt::format("{} running", running_), 2},
-         {WholeSeconds(now - begin_), 1}},
-        now);
-  }
-  void Write() const { WriteFileDurably(LinesFileOf(plan_), SweepLines(plan_)); }
-
-  SweepPlan& plan_;
-  std::vector<size_t> left_;  // indices of the plan's runs
-  std::vector<Nanos> started_;
-  size_t running_ = 0, ended_ = 0;
-  const Nanos begin_ = WallNow();
-  ProgressDisplay display_;
-};
+    run.done = code == 0 && IsDone(plan, run);
+    write();
+    return run.done;
+  });
+  write();
+  return signal;
+}
 
 void Print(const SweepPlan& plan, bool json) {
   const ResultTable table = TableOf(plan);
@@ -169,10 +87,10 @@ int RunSweep(const SweepOptions& options, const Invocation& invocation) {
   MakeFolder(plan.output);
   const RunLock lock(plan.output);
   RefuseLinesOfOthers(plan);
-  const int signal = Sweep(plan).Run(options.jobs);
+  const int signal = RunSweepJobs(plan, options.jobs);
   if (signal != 0) {
     log::Info("the sweep was stopped; the same command resumes it");
-    return kStopped;
+    return static_cast<int>(ExitCode::kStopped);
   }
   Print(plan, invocation.json);
   const bool all =

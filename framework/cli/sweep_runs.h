@@ -8,7 +8,7 @@
 
 #include "framework/cli/command.h"
 #include "framework/cli/result_table.h"
-#include "framework/cli/setting_values.h"
+#include "framework/study/settings.h"
 
 namespace dtrain {
 

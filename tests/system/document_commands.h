@@ -60,6 +60,8 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain sweep --config quickstart --set solver.lr=0.01,0.02 --set seed=1,2,3 --jobs 2 "
      "--output runs/grid",
      kFew},
+    // configs/studies/README.md
+    {"dtrain study digits --jobs 2", " --dry-run"},
     // configs/strategies.md
     {"dtrain list strategies", ""},
     {"dtrain list compressors", ""},

@@ -17,6 +17,7 @@ inline const std::vector<std::string> kDocuments = {
     "README.md",
     "configs/README.md",
     "configs/strategies.md",
+    "configs/studies/README.md",
     "launch/README.md",
     "framework/sim/README.md",
     "framework/cli/README.md",

@@ -39,16 +39,23 @@ function optionsOf({x, y, tip, title}) {
   };
 }
 
+// Lines of one group have one entry, that of the first.
 function legendOf(chart) {
-  const entries = chart.data.datasets.map((dataset, i) => {
+  const groups = new Map();
+  chart.data.datasets.forEach((dataset, i) => {
+    const group = dataset.group || dataset.label;
+    groups.set(group, [...(groups.get(group) || []), i]);
+  });
+  const entries = [...groups].map(([group, members]) => {
+    const dataset = chart.data.datasets[members[0]];
     const swatch = element('i');
     swatch.style.background = dataset.swatch || dataset.borderColor || dataset.backgroundColor;
     const toggle = element('button', {type: 'button', 'aria-pressed': 'true', onclick: () => {
-      const visible = !chart.isDatasetVisible(i);
-      chart.setDatasetVisibility(i, visible);
+      const visible = !chart.isDatasetVisible(members[0]);
+      members.forEach((i) => chart.setDatasetVisibility(i, visible));
       toggle.setAttribute('aria-pressed', String(visible));
       chart.update();
-    }}, swatch, dataset.label);
+    }}, swatch, group);
     return element('li', {}, toggle);
   });
   return element('ul', {class: 'legend'}, entries);
@@ -84,10 +91,10 @@ function redraw() {
 darkQuery.addEventListener('change', redraw);
 addEventListener('beforeprint', () => drawn.forEach(({chart}) => chart.resize()));
 
-// lines: [{label, color, points: [{x, y}], dashed, points_shown, width, order}]
+// lines: [{label, group, color, points: [{x, y}], dashed, points_shown, width, order}]
 function lineConfig(lines, {x, y, format = numberText, tick = format, zero = false}) {
   const datasets = lines.map((line) => ({
-    label: line.label, data: line.points, borderColor: line.color, backgroundColor: line.color,
+    label: line.label, group: line.group, data: line.points, borderColor: line.color, backgroundColor: line.color,
     borderWidth: line.width || 1.8, borderDash: line.dashed ? [6, 4] : [], tension: 0, spanGaps: true,
     pointRadius: line.points_shown || line.points.length === 1 ? 3 : 0, pointHitRadius: 8, order: line.order || 0, clip: 5,
   }));

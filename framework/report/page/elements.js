@@ -87,3 +87,9 @@ function stateOf(run) {
   if (!((run.summary || {}).test || {}).guessing) return state;
   return element('span', {}, state, ' ', element('span', {class: 'state failed'}, 'accuracy of guessing'));
 }
+
+function section(id, title, ...content) {
+  return element('section', {id}, element('h2', {}, title), content);
+}
+
+const soft = (...text) => element('p', {class: 'soft small'}, ...text);

@@ -8,12 +8,6 @@ function pointsOf(series, x, y) {
   return ys.map((value, i) => ({x: xs[i], y: value})).filter((point) => isNumber(point.x) && isNumber(point.y));
 }
 
-function section(id, title, ...content) {
-  return element('section', {id}, element('h2', {}, title), content);
-}
-
-const soft = (...text) => element('p', {class: 'soft small'}, ...text);
-
 // --- of a whole run
 
 // Of a run that was resumed the summary counts most things from the resume; ranks.jsonl has the whole run.

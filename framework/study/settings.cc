@@ -1,4 +1,4 @@
-#include "framework/cli/setting_values.h"
+#include "framework/study/settings.h"
 
 #include <algorithm>
 #include <cctype>
@@ -98,10 +98,14 @@ std::vector<Setting> VariedOf(const std::vector<Setting>& combination,
   return varied;
 }
 
-std::string FolderNameOf(const std::vector<Setting>& settings) {
+std::vector<std::string> TextsOf(const std::vector<Setting>& settings) {
   std::vector<std::string> texts;
   for (const Setting& setting : settings) texts.push_back(setting.text());
-  const std::string exact = Join(texts, ",");
+  return texts;
+}
+
+std::string FolderNameOf(const std::vector<Setting>& settings) {
+  const std::string exact = Join(TextsOf(settings), ",");
   std::string name = exact;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !IsPlain(c); }, '_');

@@ -37,6 +37,9 @@ std::vector<std::vector<Setting>> Combinations(const std::vector<VariedSetting>&
 std::vector<Setting> VariedOf(const std::vector<Setting>& combination,
                               const std::vector<VariedSetting>& settings);
 
+// Returns {"solver.lr=0.1", "seed=2"}.
+std::vector<std::string> TextsOf(const std::vector<Setting>& settings);
+
 // Returns a folder name for the settings: letters, digits and ".,=_+-" stay, other characters become '_'.  The name is
 // "run" if there are no settings.
 std::string FolderNameOf(const std::vector<Setting>& settings);

@@ -1,5 +1,5 @@
 // Tests the values of a sweep's --set, and the names of simulate --compare.
-#include "framework/cli/setting_values.h"
+#include "framework/study/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

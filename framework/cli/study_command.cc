@@ -1,0 +1,266 @@
+// `dtrain study`: runs a paper's experiment from one file and writes its tables.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/cli/command.h"
+#include "framework/core/error.h"
+#include "framework/core/file.h"
+#include "framework/core/log.h"
+#include "framework/core/printable.h"
+#include "framework/core/process.h"
+#include "framework/core/text.h"
+#include "framework/core/time.h"
+#include "framework/device/cpu/threads.h"
+#include "framework/launch/world.h"
+#include "framework/results/run_folder.h"
+#include "framework/results/run_lock.h"
+#include "framework/setup/locate_model.h"
+#include "framework/study/study_page.h"
+#include "framework/study/study_tables.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct StudyOptions {
+  std::string file, output, device;
+  std::vector<std::string> methods;  // empty: all
+  int jobs = 1;
+  bool dry_run = false, tables = false, keep = false;
+};
+
+// Runs what is missing and keeps the files of the study up to date.
+class StudyRunner {
+ public:
+  StudyRunner(const Study& study, const StudyPlan& plan, const StudyOptions& options,
+              const std::string& output)
+      : study_(study),
+        plan_(plan),
+        options_(options),
+        output_(output),
+        records_(output_ / "jobs.jsonl") {}
+
+  // Returns the signal that stopped it, or 0.
+  int Run() {
+    int signal = RunMissing(plan_.tuning_runs(), "tuning run");
+    if (signal == 0) signal = RunMissing(plan_.ResultRuns(records_), "run");
+    return signal;
+  }
+  void WriteAll() const {
+    WriteRecords();
+    const StudyResults results = Results();
+    WriteFileDurably(output_ / "table.md", MarkdownTable(study_, plan_, results));
+    WriteFileDurably(output_ / "table.tex", LatexTable(study_, results));
+    WriteFileDurably(output_ / "study.html", StudyPage(study_, plan_, records_, results));
+  }
+  StudyResults Results() const { return MakeResults(study_, plan_, records_); }
+  const StudyRecords& records() const { return records_; }
+  // Returns "METHOD, seed 1: exit code 3" for each run that ended without a result.
+  const std::vector<std::string>& failed() const { return failed_; }
+
+  std::vector<std::string> Ids() const {
+    std::vector<std::string> ids;
+    for (const StudyRun& run : plan_.tuning_runs()) ids.push_back(run.id);
+    for (const StudyRun& run : plan_.ResultRuns(records_)) ids.push_back(run.id);
+    return ids;
+  }
+
+ private:
+  bool IsChosen(const StudyRun& run) const {
+    const std::string& method = study_.methods[run.method].name;
+    return options_.methods.empty() || std::find(options_.methods.begin(), options_.methods.end(),
+                                                 method) != options_.methods.end();
+  }
+  int RunMissing(const std::vector<StudyRun>& runs, const std::string& noun) {
+    std::vector<const StudyRun*> missing;
+    std::vector<Job> jobs;
+    for (const StudyRun& run : runs) {
+      if (!IsChosen(run) || records_.Find(run.id) != nullptr) continue;
+      missing.push_back(&run);
+      jobs.push_back(run.job);
+    }
+    const size_t done = runs.size() - jobs.size();
+    if (done > 0) {
+      log::Info("{} of {} need not run", done, Counted(static_cast<int64_t>(runs.size()), noun));
+    }
+    const int signal = RunJobs(jobs, options_.jobs, done,
+                               [&](size_t job, int code) { return Keep(*missing[job], code); });
+    WriteAll();
+    return signal;
+  }
+  // A run that diverged is a result, too.
+  bool Keep(const StudyRun& run, int code) {
+    const bool diverged = code == static_cast<int>(ExitCode::kDiverged);
+    std::optional<JobRecord> record = JobRecord::Read(run.job.folder);
+    if ((code != 0 && !diverged) || !record) {
+      if (code != static_cast<int>(ExitCode::kStopped)) {
+        failed_.push_back(fmt::format("{}: exit code {}", run.job.name, code));
+      }
+      return false;
+    }
+    record->id = run.id;
+    record->tuning = run.tuning;
+    record->case_name = study_.cases[run.case_index].name;
+    record->method = study_.methods[run.method].name;
+    record->seed = run.seed;
+    record->tuned = run.tuned;
+    record->exit_code = code;
+    record->revision = SourceRevision();
+    records_.Add(*std::move(record));
+    // Checkpoints were for a resume of this run, and many runs have many of them.
+    if (!options_.keep) fs::remove_all(RunFolder(run.job.folder).checkpoints());
+    // Not after each of a thousand short runs; what a crash loses is run again.
+    if (WallNow() - written_ > FromSeconds(2)) WriteRecords();
+    return !diverged;
+  }
+  void WriteRecords() const {
+    records_.Write(Ids());
+    WriteFileDurably(output_ / "results.csv", ResultsCsv(study_, plan_, records_));
+    written_ = WallNow();
+  }
+
+  const Study& study_;
+  const StudyPlan& plan_;
+  const StudyOptions& options_;
+  const fs::path output_;
+  StudyRecords records_;
+  std::vector<std::string> failed_;
+  mutable Nanos written_ = 0;
+};
+
+void PrintPlan(const Study& study, const StudyPlan& plan, const StudyRunner& runner) {
+  std::cout << fmt::format("{}: {}, {}, {}\n", study.title,
+                           Counted(static_cast<int64_t>(study.methods.size()), "method"),
+                           Counted(static_cast<int64_t>(study.cases.size()), "case"),
+                           Counted(static_cast<int64_t>(study.seeds.size()), "seed"));
+  for (const UnequalTerm& term : plan.unequal_terms()) {
+    std::cout << fmt::format("not equal: {} ({}): {}\n", term.key, term.values, term.why);
+  }
+  const auto print = [&](const StudyRun& run) {
+    if (runner.records().Find(run.id) != nullptr) return;
+    std::string command = "dtrain";
+    for (const std::string& argument : run.job.arguments) command += " " + ShellWord(argument);
+    std::cout << run.job.name << "\n    " << command << "\n";
+  };
+  for (const StudyRun& run : plan.tuning_runs()) print(run);
+  const std::vector<StudyRun> results = plan.ResultRuns(runner.records());
+  for (const StudyRun& run : results) print(run);
+  if (results.size() < plan.results()) {
+    std::cout << fmt::format("{} follow the tuning\n",
+                             Counted(static_cast<int64_t>(plan.results() - results.size()), "run"));
+  }
+}
+
+void PrintResults(const Study& study, const StudyPlan& plan, const StudyRunner& runner,
+                  const std::string& output, bool json) {
+  const StudyResults results = runner.Results();
+  if (!json) {
+    std::cout << MarkdownTable(study, plan, results);
+    for (const std::string& failed : runner.failed()) std::cout << "failed: " << failed << '\n';
+    std::cout << "results " << output << '\n';
+    return;
+  }
+  nlohmann::ordered_json said = {{"output", output},
+                                 {"ended", results.ended},
+                                 {"asked", results.asked},
+                                 {"failed", runner.failed()},
+                                 {"claims", nlohmann::ordered_json::array()}};
+  for (const JudgedClaim& judged : results.claims) {
+    said["claims"].push_back({{"claim", judged.claim->text},
+                              {"value", judged.ours},
+                              {"verdict", TextOf(judged.verdict)},
+                              {"detail", judged.detail}});
+  }
+  std::cout << JsonText(said, 2) << '\n';
+}
+
+void CheckMethods(const Study& study, const std::vector<std::string>& methods) {
+  std::vector<std::string> names;
+  for (const NamedSettings& method : study.methods) names.push_back(method.name);
+  for (const std::string& method : methods) {
+    if (std::find(names.begin(), names.end(), method) != names.end()) continue;
+    throw UsageError("the study has no method '" + method + "'", SuggestName(method, names));
+  }
+}
+
+// Takes a path, or the name of a file of configs/studies.
+std::string LocateStudy(const std::string& given) {
+  const bool path = given.find('/') != std::string::npos || given.ends_with(".yaml");
+  return LocateConfig(path ? given : "configs/studies/" + given + ".yaml").string();
+}
+
+int RunStudy(const StudyOptions& options, const Invocation& invocation) {
+  LimitSpinning(invocation.argv);
+  if (InsideMpiLaunch()) {
+    throw UsageError("a study starts its runs itself and needs no launcher",
+                     "leave mpirun or srun out");
+  }
+  const std::string file = LocateStudy(options.file);
+  RefusePipes({file});
+  const Study study = ReadStudy(file);
+  CheckMethods(study, options.methods);
+  const std::string output = options.output.empty() ? "runs/" + study.name : options.output;
+  const StudyPlan plan(study, output, options.device);
+  if (options.dry_run) {
+    PrintPlan(study, plan, StudyRunner(study, plan, options, output));
+    return 0;
+  }
+  MakeFolder(output);
+  const RunLock lock(output);
+  StudyRunner runner(study, plan, options, output);
+  if (const size_t others = runner.records().OthersThan(runner.Ids()); others > 0) {
+    log::Info("jobs.jsonl also has {} of other settings, which are kept",
+              Counted(static_cast<int64_t>(others), "result"));
+  }
+  const int signal = options.tables ? 0 : runner.Run();
+  runner.WriteAll();
+  if (signal != 0) {
+    log::Info("the study was stopped; the same command resumes it");
+    return static_cast<int>(ExitCode::kStopped);
+  }
+  PrintResults(study, plan, runner, output, invocation.json);
+  return runner.failed().empty() ? 0 : static_cast<int>(ExitCode::kInternal);
+}
+
+}  // namespace
+
+static void AddStudyCommand(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<StudyOptions>();
+  CLI::App* command = AddCommand(
+      app, invocation, "study", "run a paper's experiment on equal terms, with tables and verdicts",
+      [options, &invocation] { return RunStudy(*options, invocation); });
+  command
+      ->add_option("FILE", options->file,
+                   "the study's YAML file, or the name of one of configs/studies")
+      ->required();
+  command
+      ->add_option("--output", options->output,
+                   "folder of results.csv, table.md, table.tex, study.html and the runs; the same "
+                   "command again goes on there (default: runs/NAME)")
+      ->type_name("DIR");
+  command->add_option("--jobs", options->jobs, "number of runs at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--methods", options->methods, "run only these methods (default: all)")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  AddDeviceOption(*command, options->device);
+  command->add_flag("--keep-checkpoints", options->keep,
+                    "keep the checkpoints of the runs that have ended");
+  command->add_flag("--dry-run", options->dry_run,
+                    "print the runs that are missing, and run nothing");
+  command->add_flag("--tables", options->tables,
+                    "write the tables and the page of the runs that have ended, and run nothing");
+}
+
+DTRAIN_COMMAND("study", 46, AddStudyCommand);
+
+}  // namespace dtrain

@@ -1,0 +1,250 @@
+#include "framework/study/study_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "framework/core/text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+StudyCell CellOf(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  std::sort(values.begin(), values.end());
+  return {std::move(values)};
+}
+
+std::string BoundOf(const StudyClaim& claim) {
+  std::vector<std::string> bounds;
+  if (claim.at_least) bounds.push_back(">= " + ShortNumber(*claim.at_least));
+  if (claim.at_most) bounds.push_back("<= " + ShortNumber(*claim.at_most));
+  if (claim.about) {
+    bounds.push_back(
+        fmt::format("{} within {:g} %", ShortNumber(*claim.about), 100 * claim.within));
+  }
+  return Join(bounds);
+}
+
+bool Meets(const StudyClaim& claim, double value) {
+  if (claim.at_least && !(value >= *claim.at_least)) return false;
+  if (claim.at_most && !(value <= *claim.at_most)) return false;
+  return !claim.about || std::abs(value - *claim.about) <= claim.within * std::abs(*claim.about);
+}
+
+size_t IndexOf(const std::string& name, const auto& all) {
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const auto& it) { return it.name == name; });
+  return static_cast<size_t>(at - all.begin());
+}
+
+class Judge {
+ public:
+  Judge(const Study& study, const std::vector<StudyRow>& rows) : study_(study), rows_(rows) {}
+
+  JudgedClaim Evaluate(const StudyClaim& claim) const {
+    JudgedClaim judged{.claim = &claim, .bound = BoundOf(claim)};
+    if (!claim.value) {
+      judged.verdict = ClaimVerdict::kUntested;
+      judged.detail = claim.untested;
+      return judged;
+    }
+    std::vector<double> values;
+    size_t missing = 0, met = 0;
+    for (const size_t of : CasesOf(claim)) {
+      const double value = ValueIn(claim, of);
+      if (std::isnan(value)) {
+        ++missing;
+        continue;
+      }
+      values.push_back(value);
+      met += Meets(claim, value) ? 1 : 0;
+    }
+    if (values.empty()) return judged;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    judged.ours = ShortNumber(*least);
+    if (ShortNumber(*most) != judged.ours) judged.ours += " to " + ShortNumber(*most);
+    judged.verdict = met == values.size() ? ClaimVerdict::kHolds
+                     : met > 0            ? ClaimVerdict::kInPart
+                                          : ClaimVerdict::kFails;
+    std::vector<std::string> details;
+    if (values.size() > 1) details.push_back(fmt::format("in {} of {} cases", met, values.size()));
+    if (missing > 0) details.push_back(Counted(static_cast<int64_t>(missing), "case") + " missing");
+    const auto [ended, asked] = RunsOf(claim);
+    if (ended < asked) details.push_back(fmt::format("{} of {} runs", ended, asked));
+    judged.detail = Join(details);
+    return judged;
+  }
+
+ private:
+  const StudyRow& RowOf(size_t case_index, const std::string& method) const {
+    return rows_[case_index * study_.methods.size() + IndexOf(method, study_.methods)];
+  }
+  // Returns the cases in which a claim is judged: one if all its names have a case, else all.
+  std::vector<size_t> CasesOf(const StudyClaim& claim) const {
+    const auto names = claim.value->names();
+    const bool all_named = std::all_of(names.begin(), names.end(), [](const NamedValue& named) {
+      return named.arguments.size() == 2;
+    });
+    std::vector<size_t> cases;
+    for (size_t c = 0; c < (all_named ? 1 : study_.cases.size()); ++c) cases.push_back(c);
+    return cases;
+  }
+  const StudyRow& RowOf(const NamedValue& named, size_t case_index) const {
+    if (named.arguments.size() == 2) case_index = IndexOf(named.arguments[1], study_.cases);
+    return RowOf(case_index, named.arguments[0]);
+  }
+  double ValueIn(const StudyClaim& claim, size_t case_index) const {
+    return claim.value->Evaluate([&](const NamedValue& named) {
+      return RowOf(named, case_index).cells[IndexOf(named.name, study_.measures)].median();
+    });
+  }
+  // Returns how many of the runs that the claim is about have ended, and of how many.
+  std::pair<size_t, size_t> RunsOf(const StudyClaim& claim) const {
+    std::set<const StudyRow*> rows;
+    for (const size_t of : CasesOf(claim)) {
+      for (const NamedValue& named : claim.value->names()) rows.insert(&RowOf(named, of));
+    }
+    size_t ended = 0, asked = 0;
+    for (const StudyRow* row : rows) {
+      ended += row->runs;
+      asked += row->asked;
+    }
+    return {ended, asked};
+  }
+
+  const Study& study_;
+  const std::vector<StudyRow>& rows_;
+};
+
+// Ratios of each method's measure to the best one's, by workload.
+std::vector<PerformanceProfile> ProfilesOf(const Study& study,
+                                           const std::vector<std::vector<double>>& workloads) {
+  constexpr double kTauEnd = 4;
+  std::vector<PerformanceProfile> profiles;
+  for (size_t m = 0; m < study.methods.size(); ++m) {
+    std::vector<double> ratios;
+    for (const std::vector<double>& values : workloads) {
+      const double best = *std::min_element(values.begin(), values.end());
+      if (std::isfinite(best)) ratios.push_back(best > 0 ? values[m] / best : 1);
+    }
+    if (ratios.empty()) return {};
+    std::sort(ratios.begin(), ratios.end());
+    PerformanceProfile profile{.method = study.methods[m].name};
+    const auto count = static_cast<double>(ratios.size());
+    const auto add = [&](double tau, double share) {
+      profile.tau.push_back(tau);
+      profile.share.push_back(share);
+    };
+    double solved = 0;
+    for (const double ratio : ratios) {
+      if (ratio > kTauEnd) break;
+      if (solved > 0 || ratio > 1) add(ratio, solved / count);  // the step's foot
+      add(ratio, ++solved / count);
+      profile.score += (kTauEnd - ratio) / (kTauEnd - 1) / count;
+    }
+    add(kTauEnd, solved / count);
+    profiles.push_back(std::move(profile));
+  }
+  return profiles;
+}
+
+}  // namespace
+
+std::string ShortNumber(double value) {
+  if (std::isnan(value)) return "-";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (value != 0 && (std::abs(value) >= 1e7 || std::abs(value) < 1e-4))
+    return fmt::format("{:.4g}", value);
+  const int whole = value == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  std::string text = fmt::format("{:.{}f}", value, std::clamp(4 - whole, 0, 8));
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text;
+}
+
+double StudyCell::median() const {
+  if (values.empty()) return kNoValue;
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::string StudyCell::Text() const {
+  if (values.empty() || values.front() == values.back()) return ShortNumber(median());
+  return fmt::format("{} [{}, {}]", ShortNumber(median()), ShortNumber(values.front()),
+                     ShortNumber(values.back()));
+}
+
+std::string TextOf(ClaimVerdict verdict) {
+  return std::string(
+      NameIn({"holds", "holds in part", "does not hold", "cannot be tested here", "not run yet"},
+             verdict));
+}
+
+StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyRecords& records) {
+  StudyResults results;
+  results.asked = plan.results();
+  const std::vector<StudyRun> runs = plan.ResultRuns(records);
+  // Values by (case, method), measure and seed.
+  std::map<std::pair<size_t, size_t>, std::vector<std::vector<double>>> values;
+  std::map<std::pair<size_t, uint64_t>, std::vector<double>> workloads;
+  std::map<std::pair<size_t, size_t>, StudyRow> rows;
+  std::set<std::string> revisions;
+  for (const StudyRun& run : runs) {
+    const std::pair key(run.case_index, run.method);
+    StudyRow& row = rows[key];
+    row.tuned = Join(TextsOf(run.tuned));
+    values[key].resize(study.measures.size());
+    const JobRecord* const record = records.Find(run.id);
+    if (record == nullptr) {
+      results.missing.push_back(run.job.name);
+      continue;
+    }
+    ++results.ended;
+    ++row.runs;
+    row.failed += record->completed() ? 0 : 1;
+    revisions.insert(record->revision);
+    for (size_t i = 0; i < study.measures.size(); ++i) {
+      const double value = record->Measure(study.measures[i].value);
+      values[key][i].push_back(value);
+      if (study.measures[i].name != study.rank_by) continue;
+      std::vector<double>& workload = workloads[{run.case_index, run.seed}];
+      workload.resize(study.methods.size(), kNoValue);
+      workload[run.method] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+    }
+  }
+  for (size_t c = 0; c < study.cases.size(); ++c) {
+    for (size_t m = 0; m < study.methods.size(); ++m) {
+      StudyRow row = rows[{c, m}];
+      row.case_index = c;
+      row.method = m;
+      row.asked = study.seeds.size();
+      auto& measured = values[{c, m}];
+      measured.resize(study.measures.size());
+      for (const std::vector<double>& of_seeds : measured) row.cells.push_back(CellOf(of_seeds));
+      results.rows.push_back(std::move(row));
+    }
+  }
+  const Judge judge(study, results.rows);
+  for (const StudyClaim& claim : study.claims) results.claims.push_back(judge.Evaluate(claim));
+  std::vector<std::vector<double>> whole;  // workloads that every method has run
+  for (const auto& [workload, of_methods] : workloads) {
+    if (std::none_of(of_methods.begin(), of_methods.end(),
+                     [](double v) { return std::isnan(v); })) {
+      whole.push_back(of_methods);
+    }
+  }
+  results.profiles = ProfilesOf(study, whole);
+  results.revisions.assign(revisions.begin(), revisions.end());
+  return results;
+}
+
+}  // namespace dtrain
