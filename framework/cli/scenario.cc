@@ -25,7 +25,7 @@ RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
   effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
   if (!config.file.empty()) return LoadConfig(effective);
   config::Document document =
-      config::Document::FromText("{max_steps: 1000}", "(no config)", effective.Settings(),
+      config::Document::FromText(kGhostYaml, "(no config)", effective.Settings(),
                                  effective.overlay(), effective.options);
   return ReadGhostConfig(document);
 }

@@ -82,14 +82,19 @@ class StudyRunner {
   int RunMissing(const std::vector<StudyRun>& runs, const std::string& noun) {
     std::vector<const StudyRun*> missing;
     std::vector<Job> jobs;
+    size_t done = 0;
     for (const StudyRun& run : runs) {
-      if (!IsChosen(run) || records_.Find(run.id) != nullptr) continue;
+      if (!IsChosen(run)) continue;
+      if (records_.Find(run.id) != nullptr) {
+        ++done;
+        continue;
+      }
       missing.push_back(&run);
       jobs.push_back(run.job);
     }
-    const size_t done = runs.size() - jobs.size();
     if (done > 0) {
-      log::Info("{} of {} need not run", done, Counted(static_cast<int64_t>(runs.size()), noun));
+      log::Info("{} of {} are done already", done,
+                Counted(static_cast<int64_t>(done + jobs.size()), noun));
     }
     const int signal = RunJobs(jobs, options_.jobs, done,
                                [&](size_t job, int code) { return Keep(*missing[job], code); });

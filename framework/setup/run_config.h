@@ -87,6 +87,8 @@ RunConfig ReadRunConfig(config::Document& document, const RunConfig& before);
 
 // The same without the sections model and data: for simulations of a model profile.
 RunConfig ReadGhostConfig(config::Document& document);
+// The config of such a simulation where the user gives none.
+inline constexpr char kGhostYaml[] = "{max_steps: 1000}";
 
 // Reads all keys of the section `strategy` except its name: those of `strategy`, and those that other parts read there.
 void ReadStrategyKeys(config::Reader reader, Strategy& strategy, RunConfig& run);

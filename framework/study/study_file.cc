@@ -118,9 +118,23 @@ class FreeParts {
   std::vector<std::vector<NamedSettings>> Factors(const Tree& tree) {
     std::vector<std::vector<NamedSettings>> factors;
     if (tree.kind == Tree::Kind::kNull) return factors;
-    if (tree.kind != Tree::Kind::kList) return {Named(tree)};
-    for (const Tree& item : tree.items) factors.push_back(Named(item));
+    if (tree.kind != Tree::Kind::kList) {
+      factors.push_back(Named(tree));
+    } else {
+      for (const Tree& item : tree.items) factors.push_back(Named(item));
+    }
+    // The profile of a case looks like a setting, and is an option of the command.
+    for (std::vector<NamedSettings>& factor : factors) {
+      for (NamedSettings& level : factor) TakeProfile(level);
+    }
     return factors;
+  }
+  static void TakeProfile(NamedSettings& level) {
+    const auto profile = std::find_if(level.settings.begin(), level.settings.end(),
+                                      [](const Setting& it) { return it.key == "profile"; });
+    if (profile == level.settings.end()) return;
+    level.profile = profile->value;
+    level.settings.erase(profile);
   }
   void Cross(const std::vector<NamedSettings>& factor) {
     if (study_.cases.empty()) study_.cases.emplace_back();
@@ -130,6 +144,7 @@ class FreeParts {
         NamedSettings& both = crossed.emplace_back(so_far);
         both.name += (both.name.empty() ? "" : ", ") + level.name;
         both.settings.insert(both.settings.end(), level.settings.begin(), level.settings.end());
+        if (!level.profile.empty()) both.profile = level.profile;
       }
     }
     study_.cases = std::move(crossed);
@@ -273,6 +288,27 @@ std::string NearStudy(const Study& study, const std::string& path) {
   return fs::exists(near) ? near.string() : path;
 }
 
+// Gives each case its profile: its own, or that of the study.
+void ReadProfiles(Reader& root, const std::string& of_all, Study& study) {
+  size_t with = 0;
+  for (NamedSettings& it : study.cases) {
+    if (it.profile.empty()) it.profile = of_all;
+    if (it.profile.empty()) continue;
+    ++with;
+    it.profile = NearStudy(study, it.profile);
+    if (!fs::is_regular_file(it.profile)) {
+      root.AddError("profile", "there is no file " + it.profile);
+    }
+  }
+  if (with > 0 && !study.simulated) {
+    root.AddError("profile", "a profile gives the times of simulated runs", "", {"by"});
+  }
+  if (with > 0 && with < study.cases.size()) {
+    root.AddError("cases", "some cases have a profile and some have none",
+                  "runs with and without gradients have nothing to compare");
+  }
+}
+
 void ReadTuning(Reader reader, Study& study) {
   const bool tunes = !study.tuning.keys.empty();
   reader.Section("keys", "keys to tune, each with the list of values that every method tries");
@@ -296,7 +332,7 @@ void ReadTuning(Reader reader, Study& study) {
     reader.AddError("seeds", fmt::format("seed {} is one of the study's own", seed),
                     "tuning on the seeds of the results would favour what was tuned");
   }
-  if (tunes && !study.profile.empty()) {
+  if (tunes && study.sizes_only()) {
     reader.AddError("", "a study of sizes only computes no gradients, so nothing can be tuned");
   }
   for (const NamedSettings& method : study.methods) {
@@ -316,15 +352,17 @@ void ReadKeys(Reader root, Study& study) {
   Reader paper = root.Section("paper", "the paper whose experiment it is");
   study.paper = paper.String("name", "").Help("the paper");
   study.paper_says = paper.String("says", "").Help("its result, in its words or figures");
-  const std::string run =
-      root.String("run", "").Required().Help("a config of configs/runs, or a path");
+  const std::string run = root.String("run", "").Help(
+      "a config of configs/runs, or a path; none is needed with a profile");
   study.simulated = std::string(root.String("by", "simulate")
                                     .OneOf({"simulate", "train"})
                                     .Help("simulate: virtual time; train: this machine's or its "
                                           "cluster's")) == "simulate";
-  study.profile =
+  const std::string profile =
       root.String("profile", "")
-          .Help("a model profile (dtrain time --profile): sizes only, without gradients");
+          .Help(
+              "a model profile (dtrain time --profile): sizes only, without gradients; a case may "
+              "have its own");
   root.Section("set", "settings of all runs");
   root.Section("cases",
                "conditions, each with its settings: every method runs in every case; a list of "
@@ -346,19 +384,18 @@ void ReadKeys(Reader root, Study& study) {
     root.AddError("rank_by", "no measure has the name '" + study.rank_by + "'",
                   SuggestName(study.rank_by, NamesOf(study.measures)), {"measure"});
   }
-  if (!study.profile.empty()) {
-    study.profile = NearStudy(study, study.profile);
-    if (!study.simulated) {
-      root.AddError("profile", "a profile gives the times of simulated runs", "", {"by"});
-    } else if (!fs::is_regular_file(study.profile)) {
-      root.AddError("profile", "there is no file " + study.profile);
-    }
-  }
+  ReadProfiles(root, profile, study);
   ReadTuning(root.Section("tune", "what is tuned for every method before the results"), study);
   for (const Reader& item : root.List("expect", "the paper's claims, each with a verdict")) {
     study.claims.push_back(ReadClaim(item, study));
   }
-  if (run.empty()) return;
+  if (run.empty()) {
+    if (!study.sizes_only()) {
+      root.AddError("run", "a study runs a config", "name it, or give a profile for sizes only",
+                    {"profile"});
+    }
+    return;
+  }
   try {
     study.run = LocateConfig(NearStudy(study, run)).string();
   } catch (const ConfigError& error) {

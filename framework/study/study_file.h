@@ -20,6 +20,7 @@ namespace dtrain {
 struct NamedSettings {
   std::string name;
   std::vector<Setting> settings;
+  std::string profile = {};  // of a case: path of the model profile; "": real gradients
 };
 
 // Every method runs with each combination of the values, on training samples without a share that is set aside for
@@ -51,8 +52,7 @@ struct StudyClaim {
 struct Study {
   std::string file, name;  // `name` is the file's without .yaml
   std::string title, paper, paper_says;
-  std::string run;           // path of the config
-  std::string profile;       // path of a model profile: sizes only; "": real gradients
+  std::string run;           // path of the config; "": none, for sizes only
   bool simulated = false;    // `by: simulate`
   std::vector<Setting> set;  // terms of all runs
   std::vector<uint64_t> seeds;
@@ -65,6 +65,9 @@ struct Study {
   std::vector<std::pair<std::string, std::string>> why;  // unequal term, the sentence that says why
   // Maps a setting's text to its place in the file, for the errors of the config that it makes.
   config::Options places;
+
+  // True if all cases have a profile, and no run computes a gradient; else none has one.
+  bool sizes_only() const { return !cases.front().profile.empty(); }
 };
 
 // Throws ConfigError with every error of the file.

@@ -114,8 +114,13 @@ void RefuseUnequalTerms(const Study& study, const std::vector<UnequalTerm>& uneq
 }  // namespace
 
 StudyPlan::StudyPlan(const Study& study, const std::string& output, const std::string& device)
-    : study_(study), output_(output), device_(device) {
-  if (!study.profile.empty()) profile_hash_ = Sha256::Of(ReadFile(study.profile));
+    : study_(study),
+      output_(output),
+      device_(device),
+      run_yaml_(study.run.empty() ? kGhostYaml : config::ReadConfigText(study.run)) {
+  for (const NamedSettings& it : study_.cases) {
+    profile_hashes_.push_back(it.profile.empty() ? "" : Sha256::Of(ReadFile(it.profile)));
+  }
   CheckConfigs();
   if (study_.tuning.keys.empty()) return;
   for (const uint64_t seed : study_.tuning.seeds) {
@@ -133,9 +138,10 @@ StudyPlan::StudyPlan(const Study& study, const std::string& output, const std::s
 void StudyPlan::CheckConfigs() {
   const std::vector<std::vector<Setting>> tuned = Combinations(study_.tuning.keys);
   const auto read = [&](StudyRun run) {
+    const std::vector<std::string> overrides = TextsOf(SettingsOf(run));
     config::Document document =
-        config::Document::FromFile(study_.run, TextsOf(SettingsOf(run)), {}, study_.places);
-    return ReadRunConfig(document);
+        config::Document::FromText(run_yaml_, study_.run, overrides, {}, study_.places);
+    return study_.run.empty() ? ReadGhostConfig(document) : ReadRunConfig(document);
   };
   for (size_t c = 0; c < study_.cases.size(); ++c) {
     std::vector<Values> methods;
@@ -172,15 +178,15 @@ std::vector<Setting> StudyPlan::SettingsOf(const StudyRun& run) const {
   return settings;
 }
 
-std::string StudyPlan::IdOf(const std::vector<std::string>& overrides) const {
+std::string StudyPlan::IdOf(const std::vector<std::string>& overrides, size_t case_index) const {
   std::vector<std::string> lines;
-  for (const config::PathValue& value : ParsedValues(ReadFile(study_.run), study_.run, overrides)) {
+  for (const config::PathValue& value : ParsedValues(run_yaml_, study_.run, overrides)) {
     if (!SaysWhere(value.path)) lines.push_back(value.path + "=" + value.text);
   }
   std::sort(lines.begin(), lines.end());
   lines.push_back(std::string("by ") + (study_.simulated ? "simulate" : "train"));
   lines.push_back("model " + model_hash_);
-  lines.push_back("profile " + profile_hash_);
+  lines.push_back("profile " + profile_hashes_[case_index]);
   return Sha256::Of(Join(lines, "\n")).substr(0, 16);
 }
 
@@ -188,7 +194,7 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
                             std::vector<Setting> tuned) const {
   StudyRun run{tuning, case_index, method, seed, std::move(tuned)};
   const std::vector<std::string> overrides = TextsOf(SettingsOf(run));
-  run.id = IdOf(overrides);
+  run.id = IdOf(overrides, case_index);
   const std::string& case_name = study_.cases[case_index].name;
   const std::string& method_name = study_.methods[method].name;
   run.job.name = (case_name.empty() ? "" : case_name + ": ") + method_name;
@@ -201,9 +207,10 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
        fmt::format("-seed{}-{}", seed, run.id.substr(0, 8)));
   run.job.folder = folder.string();
   std::vector<std::string>& arguments = run.job.arguments;
-  arguments = {study_.simulated ? "simulate" : "train", "--config", study_.run};
-  if (!study_.profile.empty()) {
-    arguments.insert(arguments.end(), {"--profile", study_.profile});
+  arguments = {study_.simulated ? "simulate" : "train"};
+  if (!study_.run.empty()) arguments.insert(arguments.end(), {"--config", study_.run});
+  if (study_.sizes_only()) {
+    arguments.insert(arguments.end(), {"--profile", study_.cases[case_index].profile});
   } else if (study_.simulated) {
     arguments.emplace_back("--numeric");
   }
@@ -211,7 +218,7 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
     arguments.insert(arguments.end(), {"--set", setting});
   if (!device_.empty()) arguments.insert(arguments.end(), {"--device", device_});
   arguments.insert(arguments.end(), {"--output", run.job.folder});
-  if (study_.profile.empty()) arguments.insert(arguments.end(), {"--resume", "auto"});
+  if (!study_.sizes_only()) arguments.insert(arguments.end(), {"--resume", "auto"});
   for (const Setting& setting : study_.tuning.set) {
     if (tuning && setting.key == "epochs") run.job.work = std::stod(setting.value) / epochs_;
   }

@@ -55,12 +55,13 @@ class StudyPlan {
   StudyRun MakeRun(bool tuning, size_t case_index, size_t method, uint64_t seed,
                    std::vector<Setting> tuned) const;
   std::vector<Setting> SettingsOf(const StudyRun& run) const;
-  std::string IdOf(const std::vector<std::string>& overrides) const;
+  std::string IdOf(const std::vector<std::string>& overrides, size_t case_index) const;
   void CheckConfigs();
 
   const Study study_;
-  const std::string output_, device_;
-  std::string profile_hash_, model_hash_;
+  const std::string output_, device_, run_yaml_;
+  std::vector<std::string> profile_hashes_;  // by case
+  std::string model_hash_;
   bool holds_out_ = true;  // the data set has no validation split of its own
   double epochs_ = 1;
   std::vector<StudyRun> tuning_runs_;

@@ -126,7 +126,7 @@ std::string MarkdownTable(const Study& study, const StudyPlan& plan, const Study
       "\n{} of {} runs have ended{}; {}, seeds {}", results.ended, results.asked,
       results.revisions.empty() ? "" : ", made by dtrain " + Join(results.revisions),
       study.simulated
-          ? (study.profile.empty() ? "simulated with real gradients" : "simulated by sizes only")
+          ? (study.sizes_only() ? "simulated by sizes only" : "simulated with real gradients")
           : "trained",
       fmt::join(study.seeds, ", "));
   text += ". A cell is the median over the seeds, with the least and the largest value.\n";

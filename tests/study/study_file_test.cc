@@ -78,6 +78,8 @@ TEST_F(StudyFileTest, EveryErrorIsNamedWithItsLine) {
   EXPECT_THAT(ErrorOf("tune: {keys: {solver.lr: [1]}, on: test}\n"),
               HasSubstr("tune.on has no choice 'test'"));
   EXPECT_THAT(ErrorOf("profile: nothing.json\n"), HasSubstr("there is no file"));
+  EXPECT_THAT(ErrorOf("cases: {a: {profile: two.yaml}, b: {}}\n"),
+              HasSubstr("some cases have a profile and some have none"));
   EXPECT_THAT(ErrorOf("rank_by: seconds\n"), HasSubstr("no measure has the name 'seconds'"));
   EXPECT_THAT(ErrorOf("measures: [a]\n"),
               AllOf(HasSubstr("unknown key 'measures'"), HasSubstr("did you mean 'measure'?")));

@@ -67,7 +67,7 @@ TEST_F(StudySystemTest, ResultsAloneAreEnoughToGoOn) {
   const Outcome rest = Run("study s.yaml --output r --json");
   ASSERT_EQ(rest.code, 0) << rest.err;
   EXPECT_THAT(rest.err,
-              AllOf(HasSubstr("2 of 4 tuning runs need not run"), Not(HasSubstr("] A, "))));
+              AllOf(HasSubstr("2 of 4 tuning runs are done already"), Not(HasSubstr("] A, "))));
   EXPECT_EQ(nlohmann::json::parse(rest.out)["ended"], 4);
   for (size_t at = 0; at < half.size();) {
     const size_t end = half.find('\n', at) + 1;
