@@ -1,5 +1,6 @@
 #include "framework/study/job_record.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -45,6 +46,27 @@ void AddWorkers(const json& summary, std::map<std::string, double>& numbers) {
   const double seconds = NumberIn(summary, "seconds").value_or(0);
   if (seconds > 0) numbers["gradients_per_second"] = gradients / seconds;
   if (wait + compute > 0) numbers["wait_share"] = wait / (wait + compute);
+}
+
+// Adds how selections compare with what theory says of them, over all lines that describe one.
+void AddSelections(const fs::path& gradients, std::map<std::string, double>& numbers) {
+  std::vector<double> bounds, selected;
+  ForEachLine(gradients, [&](const json& line) {
+    const auto left = NumberIn(line, "error_of_largest"), bound = NumberIn(line, "bound_squared");
+    const auto got = NumberIn(line, "selected"), asked = NumberIn(line, "asked");
+    if (left && bound && *bound > 0) bounds.push_back(*left / *bound);
+    if (got && asked && *asked > 0) selected.push_back(*got / *asked);
+  });
+  const auto median = [](std::vector<double>& values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
+                     values.end());
+    return values[values.size() / 2];
+  };
+  if (!bounds.empty()) {
+    numbers["bound_ratio_max"] = *std::max_element(bounds.begin(), bounds.end());
+    numbers["bound_ratio_median"] = median(bounds);
+  }
+  if (!selected.empty()) numbers["selected_ratio_median"] = median(selected);
 }
 
 JobRecord::Curve ReadCurve(const fs::path& metrics) {
@@ -141,6 +163,7 @@ std::optional<JobRecord> JobRecord::Read(const fs::path& folder) {
   record.device = TextIn(*summary, "device");
   AddNumbers(*summary, "", record.numbers);
   AddWorkers(*summary, record.numbers);
+  AddSelections(run.gradients(), record.numbers);
   record.curve = ReadCurve(run.metrics());
   return record;
 }

@@ -28,7 +28,9 @@ struct JobRecord {
   std::string device;
 
   // Every number of summary.json outside of lists, by its path ("test.accuracy"); and, of all workers, `gradients`,
-  // `gradients_per_second` and `wait_share`.
+  // `gradients_per_second` and `wait_share`; and, of gradients.jsonl, `bound_ratio_max` and `bound_ratio_median`: what
+  // the k largest entries leave of a gradient's squares, by (1 - k/d)^2, and `selected_ratio_median`: entries selected by
+  // entries asked for.
   std::map<std::string, double> numbers;
 
   // The evaluations, in order.  Seconds are those of training, virtual in a simulation.  `values` has a list for each

@@ -105,13 +105,16 @@ std::vector<std::string> TextsOf(const std::vector<Setting>& settings) {
 }
 
 std::string FolderNameOf(const std::vector<Setting>& settings) {
-  const std::string exact = Join(TextsOf(settings), ",");
-  std::string name = exact;
+  return FolderNameFor(Join(TextsOf(settings), ","));
+}
+
+std::string FolderNameFor(const std::string& text) {
+  std::string name = text;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !IsPlain(c); }, '_');
   if (name.empty()) return "run";
   if (name.size() <= kLongestName) return name;
-  return name.substr(0, kLongestName) + "-" + Sha256::Of(exact).substr(0, kHashDigits);
+  return name.substr(0, kLongestName) + "-" + Sha256::Of(text).substr(0, kHashDigits);
 }
 
 std::vector<std::string> ComparedOverrides(const std::string& given,

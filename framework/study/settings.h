@@ -43,6 +43,7 @@ std::vector<std::string> TextsOf(const std::vector<Setting>& settings);
 // Returns a folder name for the settings: letters, digits and ".,=_+-" stay, other characters become '_'.  The name is
 // "run" if there are no settings.
 std::string FolderNameOf(const std::vector<Setting>& settings);
+std::string FolderNameFor(const std::string& text);  // the same for any text
 
 // Returns the overrides of the config that an entry of `simulate --compare` stands for.  An entry is a strategy,
 // optionally followed by '+' and a compressor; each may have keys of its own after ':'.  Examples: "ps_ssp",

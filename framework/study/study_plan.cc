@@ -24,9 +24,6 @@ using Values = std::map<std::string, std::string>;  // of a config, by path
 
 constexpr char kServers[] = "strategy.servers";
 
-// Returns a folder name for a name that the author chose.
-std::string FolderPart(const std::string& name) { return FolderNameOf({{name, ""}}); }
-
 std::vector<config::PathValue> ParsedValues(const std::string& yaml, const std::string& file,
                                             const std::vector<std::string>& overrides) {
   config::Diagnostics diagnostics;
@@ -203,7 +200,7 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
   // The id tells apart what has the same name, and results of other settings that are in the folder.
   const fs::path folder =
       fs::path(output_) / "runs" /
-      (FolderPart(case_name.empty() ? method_name : case_name + "-" + method_name) +
+      (FolderNameFor(case_name.empty() ? method_name : case_name + "-" + method_name) +
        fmt::format("-seed{}-{}", seed, run.id.substr(0, 8)));
   run.job.folder = folder.string();
   std::vector<std::string>& arguments = run.job.arguments;

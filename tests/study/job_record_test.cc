@@ -65,6 +65,21 @@ TEST_F(JobRecordTest, HoldsTheNumbersAndTheEvaluationsOfARun) {
   EXPECT_EQ(record.ValidationScore(), 0.5) << "the last of that split";
 }
 
+TEST_F(JobRecordTest, ComparesSelectionsWithTheirBounds) {
+  Put("gradients.jsonl",
+      "{\"step\": 1}\n"
+      "{\"step\": 2, \"error_of_largest\": 0.5, \"bound_squared\": 0.25, \"selected\": 5, "
+      "\"asked\": 10}\n"
+      "{\"step\": 3, \"error_of_largest\": 0.5, \"bound_squared\": 1, \"selected\": 9, \"asked\": "
+      "10}\n"
+      "{\"step\": 4, \"error_of_largest\": 0.75, \"bound_squared\": 1, \"selected\": 20, "
+      "\"asked\": 10}\n");
+  const JobRecord record = ReadSample();
+  EXPECT_EQ(Measure(record, "bound_ratio_max"), 2);
+  EXPECT_EQ(Measure(record, "bound_ratio_median"), 0.75);
+  EXPECT_EQ(Measure(record, "selected_ratio_median"), 0.9);
+}
+
 TEST_F(JobRecordTest, MeasuresOfTheCurve) {
   const JobRecord record = ReadSample();
   EXPECT_EQ(Measure(record, "seconds_to(test.accuracy, 0.5)"), 20);
