@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
-#include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct StudyOptions {
-  std::string file, output, device;
+  std::string file, output, device, launcher;
   std::vector<std::string> methods;  // empty: all
   int jobs = 1;
   bool dry_run = false, tables = false, keep = false;
@@ -79,6 +79,15 @@ class StudyRunner {
     return options_.methods.empty() || std::find(options_.methods.begin(), options_.methods.end(),
                                                  method) != options_.methods.end();
   }
+  // Returns the words of --launcher, with the number of ranks in the place of {ranks}.
+  std::vector<std::string> LauncherOf(const StudyRun& run) const {
+    std::vector<std::string> words;
+    std::istringstream text(options_.launcher);
+    for (std::string word; text >> word;) {
+      words.push_back(word == "{ranks}" ? std::to_string(run.ranks) : word);
+    }
+    return words;
+  }
   int RunMissing(const std::vector<StudyRun>& runs, const std::string& noun) {
     std::vector<const StudyRun*> missing;
     std::vector<Job> jobs;
@@ -91,6 +100,7 @@ class StudyRunner {
       }
       missing.push_back(&run);
       jobs.push_back(run.job);
+      jobs.back().launcher = LauncherOf(run);
     }
     if (done > 0) {
       log::Info("{} of {} are done already", done,
@@ -213,6 +223,10 @@ int RunStudy(const StudyOptions& options, const Invocation& invocation) {
   const Study study = ReadStudy(file);
   CheckMethods(study, options.methods);
   const std::string output = options.output.empty() ? "runs/" + study.name : options.output;
+  if (!options.launcher.empty() && study.simulated) {
+    throw UsageError("--launcher starts the ranks of real runs, and this study simulates",
+                     "leave it out, or set 'by: train'");
+  }
   const StudyPlan plan(study, output, options.device);
   if (options.dry_run) {
     PrintPlan(study, plan, StudyRunner(study, plan, options, output));
@@ -258,6 +272,12 @@ static void AddStudyCommand(CLI::App& app, Invocation& invocation) {
       ->delimiter(',')
       ->type_name("NAME,...");
   AddDeviceOption(*command, options->device);
+  command
+      ->add_option(
+          "--launcher", options->launcher,
+          "start the ranks of each run by this command instead of dtrain's own mpirun, e.g. "
+          "'mpirun -n {ranks} --hostfile hosts'; {ranks} becomes their number")
+      ->type_name("COMMAND");
   command->add_flag("--keep-checkpoints", options->keep,
                     "keep the checkpoints of the runs that have ended");
   command->add_flag("--dry-run", options->dry_run,

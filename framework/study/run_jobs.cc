@@ -52,6 +52,12 @@ class JobRunner {
     for (const Job& job : jobs_) {
       MakeFolder(job.folder);
       ProgramCommand command{program, {"dtrain"}, OwnEnvironment(), LogOf(job).string()};
+      if (!job.launcher.empty()) {
+        command.path = "/usr/bin/env";  // looks the launcher up in PATH
+        command.arguments = {"env"};
+        command.arguments.insert(command.arguments.end(), job.launcher.begin(), job.launcher.end());
+        command.arguments.push_back(program);
+      }
       command.arguments.insert(command.arguments.end(), job.arguments.begin(), job.arguments.end());
       commands.push_back(std::move(command));
     }

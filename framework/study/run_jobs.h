@@ -12,8 +12,9 @@ namespace dtrain {
 struct Job {
   std::string name;    // in log lines: "GSSP, seed 2"
   std::string folder;  // created if it is missing; stdout and stderr go to log.txt in it
-  std::vector<std::string> arguments;  // of dtrain: "train", "--config", ...
-  double work = 1;                     // by which the time left is estimated: samples, for example
+  std::vector<std::string> arguments;      // of dtrain: "train", "--config", ...
+  std::vector<std::string> launcher = {};  // words before the program, such as those of mpirun
+  double work = 1;  // by which the time left is estimated: samples, for example
 };
 
 // Runs the jobs in their order, `at_once` at a time, and shows the progress on stderr.  `done_before` jobs of the same

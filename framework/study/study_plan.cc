@@ -15,6 +15,7 @@
 #include "framework/core/sha256.h"
 #include "framework/core/text.h"
 #include "framework/setup/run_config.h"
+#include "framework/setup/run_exchange.h"
 
 namespace dtrain {
 namespace {
@@ -142,11 +143,13 @@ void StudyPlan::CheckConfigs() {
   };
   for (size_t c = 0; c < study_.cases.size(); ++c) {
     std::vector<Values> methods;
+    ranks_.emplace_back();
     for (size_t m = 0; m < study_.methods.size(); ++m) {
       const RunConfig config = read({false, c, m, study_.seeds.front(), tuned.front()});
       model_hash_ = Sha256::Of(config.model.yaml);
       holds_out_ = config.data.source == nullptr || !config.data.source->has_validation();
       epochs_ = static_cast<double>(std::max<int64_t>(config.epochs, 1));
+      ranks_[c].push_back(PlacementOf(config).ranks());
       methods.push_back(ValuesOf(config));
       for (const VariedSetting& key : study_.tuning.keys) methods.back().erase(key.key);
       for (const std::vector<Setting>& values : tuned) {
@@ -192,6 +195,7 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
   StudyRun run{tuning, case_index, method, seed, std::move(tuned)};
   const std::vector<std::string> overrides = TextsOf(SettingsOf(run));
   run.id = IdOf(overrides, case_index);
+  run.ranks = ranks_[case_index][method];
   const std::string& case_name = study_.cases[case_index].name;
   const std::string& method_name = study_.methods[method].name;
   run.job.name = (case_name.empty() ? "" : case_name + ": ") + method_name;

@@ -24,6 +24,7 @@ struct StudyRun {
   // threads, output).  Defaults are not part of it, so that a new key leaves finished results valid; the revision of a
   // record says which program made it.
   std::string id;
+  int ranks = 1;  // workers, and servers with ranks of their own
   Job job;
 };
 
@@ -64,6 +65,7 @@ class StudyPlan {
   std::string model_hash_;
   bool holds_out_ = true;  // the data set has no validation split of its own
   double epochs_ = 1;
+  std::vector<std::vector<int>> ranks_;  // by case and method
   std::vector<StudyRun> tuning_runs_;
   std::vector<UnequalTerm> unequal_;
 };

@@ -97,6 +97,21 @@ TEST_F(StudySystemTest, RealRunsHaveTheSameResultsButForTheirSeconds) {
   EXPECT_EQ(accuracies("one"), accuracies("two"));
 }
 
+TEST_F(StudySystemTest, ALauncherStartsAllRanksOfARun) {
+  std::ofstream(folder_ / "launch.sh")
+      << "#!/bin/sh\necho \"$1 ranks\" >>launched\nranks=$1; shift\n"
+         "exec mpirun --allow-run-as-root --oversubscribe -n $ranks \"$@\"\n";
+  fs::permissions(folder_ / "launch.sh", fs::perms::owner_all);
+  Write("by: train\n");
+  const Outcome outcome =
+      Run("study s.yaml --methods A --launcher './launch.sh {ranks}' --output l --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(File("launched"), "3 ranks\n3 ranks\n3 ranks\n3 ranks\n") << "two workers and a server";
+  Write("");
+  EXPECT_THAT(Run("study s.yaml --launcher 'mpirun -n {ranks}'").err,
+              HasSubstr("this study simulates"));
+}
+
 TEST_F(StudySystemTest, UnequalServersAreRefusedBeforeAnythingStarts) {
   Write("cases: {c: {}}\n");
   std::ofstream(folder_ / "u.yaml")
