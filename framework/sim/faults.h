@@ -25,7 +25,13 @@ struct Faults {
     int64_t message = 0;  // number of the message between these ranks, from 0
     Nanos by = 0;
   };
+  // The node's link passes bytes so many times slower than the others', from the beginning.
+  struct SlowLink {
+    int node = 0;
+    double incoming = 1, outgoing = 1;
+  };
   std::vector<Stop> stops;
+  std::vector<SlowLink> slow_links;
   std::vector<Delay> delays;  // at most one per message
 };
 

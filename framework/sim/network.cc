@@ -83,6 +83,16 @@ void Network::Delay(const std::vector<Faults::Delay>& delays) {
   }
 }
 
+void Network::SlowDown(const std::vector<Faults::SlowLink>& links) {
+  for (const Faults::SlowLink& slow : links) {
+    LinkModel link = model_.between_nodes;
+    link.bandwidth_gbit_s = model_.between_nodes.bandwidth_gbit_s / slow.incoming;
+    incoming_[slow.node].SetLink(link);
+    link.bandwidth_gbit_s = model_.between_nodes.bandwidth_gbit_s / slow.outgoing;
+    outgoing_[slow.node].SetLink(link);
+  }
+}
+
 Nanos Network::NextDelay(Rank from, Rank to) {
   const auto pair = delayed_.find(FlowOf(from, to));
   if (pair == delayed_.end()) return 0;

@@ -41,6 +41,8 @@ class Network {
 
   // Delays messages that are sent from now on.  Only for runs that are not saved.
   void Delay(const std::vector<Faults::Delay>& delays);
+  // Call it before the first message.
+  void SlowDown(const std::vector<Faults::SlowLink>& links);
 
   struct Traffic {
     int64_t bytes_sent = 0;  // counted at Send

@@ -34,6 +34,9 @@ class Nic {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
+  // Call it before the first message.
+  void SetLink(const LinkModel& link) { rate_ = TokenBucket(link); }
+
   // Queues a message after those of its flow.
   void Add(Flow flow, MessageId id, int64_t bytes, double weight = 1);
 

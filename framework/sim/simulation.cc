@@ -163,6 +163,7 @@ Simulation::World::World(const SimulationSetup& given)
     ranks[death.worker]->DieBehind(death.at_step, [this, &death] { Kill(death); });
   }
   network.Delay(setup.faults.delays);
+  network.SlowDown(setup.faults.slow_links);
   ExpectFaults();
   ended = spec.start.over;
 }

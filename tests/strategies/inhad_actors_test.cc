@@ -10,6 +10,7 @@
 namespace dtrain::inhad {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -156,6 +157,56 @@ TEST(InhadScheduler, SendsANodeThatWasLeftOutItsWeightsBetweenRounds) {
               HasSubstr("s0 > n1 pull: round 3, version 2"));
   EXPECT_THAT(server.Receives(kNode, idle), Not(HasSubstr(sends)));
   EXPECT_THAT(server.Receives(kNode + 1, GradOf(3, 2)), HasSubstr(sends + "3"));
+}
+
+// ------------------------------------------------------------------ admission by a node's own broadcast
+
+// Both nodes are sent version 1, and only node 0 has received it.
+Alone ServerWithASlowNode(const std::string& keys) {
+  Alone server("inhad", "n: 2, " + keys, 2, kServer);
+  server.Receives(kNode, In{1, 0, 0});
+  EXPECT_THAT(server.Receives(kNode, GradOf(1, 0)),
+              AllOf(HasSubstr("s0 > n0 weights: version 1"), HasSubstr("n1 weights: version 1")));
+  server.Receives(kNode, Have{1});
+  return server;
+}
+
+TEST(InhadScheduler, OpensARoundWithoutANodeThatReceivesWeights) {
+  Alone server = ServerWithASlowNode("late: keep");
+  EXPECT_EQ(server.Receives(kNode + 1, In{1, 0, 0}), "  s0 > n1 noted\n");
+  EXPECT_EQ(server.Receives(kNode, In{2, 1, 1}),
+            "  s0 > n0 noted\n"
+            "  s0 > n0 pull: round 2, version 1\n");
+  // Version 2 would queue up behind version 1.
+  EXPECT_THAT(server.Receives(kNode, GradOf(2, 1)),
+              AllOf(HasSubstr("s0 > n0 weights: version 2"), Not(HasSubstr("s0 > n1"))));
+  EXPECT_THAT(server.actor().Describe(), HasSubstr("nodes {0, 1} have no new weights yet"));
+  // Node 1 is pulled before it gets the newest weights, or it would receive weights for ever.
+  EXPECT_EQ(server.Receives(kNode + 1, Have{1}), "  s0 > n1 pull: round 3, version 2\n");
+  EXPECT_THAT(server.Receives(kNode + 1, GradOf(3, 0)),
+              AllOf(HasSubstr("s0 > n1 weights: version 3"), Not(HasSubstr("s0 > n0"))));
+}
+
+TEST(InhadScheduler, LetsANodeJoinAnOpenRound) {
+  Alone server = ServerWithASlowNode("late: keep");
+  server.Receives(kNode + 1, In{1, 0, 0});
+  server.Receives(kNode, In{2, 1, 1});
+  EXPECT_EQ(server.Receives(kNode + 1, Have{1}), "  s0 > n1 pull: round 2, version 1\n");
+  EXPECT_THAT(server.Receives(kNode, GradOf(2, 1)), Not(HasSubstr("apply")));
+  EXPECT_THAT(server.Receives(kNode + 1, GradOf(2, 0)),
+              AllOf(HasSubstr("s0 > n0 weights: version 2"), HasSubstr("n1 weights: version 2")));
+}
+
+// With a bound of 1, a round at version 1 would make node 1's gradient of version 0 too old.
+TEST(InhadScheduler, WaitsForANodeThatReceivesWeightsWhereTheBoundAsksForIt) {
+  Alone server = ServerWithASlowNode("s_max: 1");
+  server.Receives(kNode + 1, In{1, 0, 0});
+  EXPECT_EQ(server.Receives(kNode, In{2, 1, 1}), "  s0 > n0 noted\n");
+  EXPECT_EQ(server.Receives(kNode + 1, Have{1}), "");  // it still computes with version 0
+  EXPECT_EQ(server.Receives(kNode + 1, In{2, 1, 0}),
+            "  s0 > n1 noted\n"
+            "  s0 > n0 pull: round 2, version 1\n"
+            "  s0 > n1 pull: round 2, version 1\n");
 }
 
 }  // namespace

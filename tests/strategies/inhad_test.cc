@@ -70,6 +70,14 @@ class InhadRules : public world::Rules {
       }
     } else if (message.kind == Pull::kKind) {
       asked_[placement_.NumberOf(to)].insert(Unpack<Pull>(message).round);
+      Expect(run_.options.pipelined || !Receives(to), "a node is pulled while it receives weights");
+    } else if (message.kind == Weights::kKind && !placement_.IsWorker(to)) {
+      int64_t& sent = sent_[{from, to}];
+      const int64_t version = Unpack<Weights>(message).version;
+      Expect(version >= sent, "a node is sent older weights");
+      Expect(run_.options.pipelined || version == sent || sent <= has_[to],
+             "weights queue up behind others");
+      sent = version;
     } else if (message.kind == GiveUp::kKind) {
       given_up_.insert(static_cast<int>(Unpack<GiveUp>(message).node));
     } else if (message.kind == Grad::kKind) {
@@ -85,6 +93,7 @@ class InhadRules : public world::Rules {
     if (placement_.IsWorker(to) && message.kind == Weights::kKind) {
       newest_[to] = Unpack<Weights>(message).version;
     }
+    if (message.kind == Have::kKind) has_[from] = Unpack<Have>(message).version;
     if (message.kind != In::kKind) return;
     int64_t& known = known_[placement_.NumberOf(from)];
     const int64_t submitted = Unpack<In>(message).submitted;
@@ -155,6 +164,13 @@ class InhadRules : public world::Rules {
 
  private:
   int64_t updates() const { return versions_[0]; }
+
+  bool Receives(ActorId node) const {
+    return std::any_of(sent_.begin(), sent_.end(), [&](const auto& sent) {
+      const auto has = has_.find(node);
+      return sent.first.second == node && sent.second > (has == has_.end() ? 0 : has->second);
+    });
+  }
 
   // A node that is given up while it lives goes on adding until it gets the message.  In lockstep a dead worker's last
   // gradient may count in place of that of a late worker, which then pushes two.
@@ -232,6 +248,10 @@ class InhadRules : public world::Rules {
   std::vector<int64_t> last_base_;
   std::map<int, int64_t> newest_;           // by worker: newest version that has arrived there
   std::map<int, std::set<int64_t>> asked_;  // by node: rounds
+  // By server and node: newest version of the weights that were sent.  By node: newest version that the Scheduler knows
+  // it to have.
+  std::map<std::pair<ActorId, ActorId>, int64_t> sent_;
+  std::map<ActorId, int64_t> has_;
   std::map<GradientId, int64_t> base_;
   std::map<int64_t, std::set<GradientId>> by_version_;
   std::set<GradientId> applied_;

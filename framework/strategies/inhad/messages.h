@@ -65,13 +65,35 @@ struct Grad {
   DTRAIN_FIELDS(round, count, dropped, samples, bases)
 };
 
-// The Scheduler sends it to the other servers, with the nodes whose sums make the next update.
+// The Scheduler sends it to the other servers, with the nodes whose sums make the next update, and
+// those that do not get its weights because older ones are still on their way to them.
 struct Close {
   static constexpr int kKind = 7;
   int64_t count = 0;  // gradients in all of these sums
   int64_t samples = 0;
-  std::vector<int64_t> members;  // node, round of its sum, node, ...
-  DTRAIN_FIELDS(count, samples, members)
+  std::vector<int64_t> nodes;  // node, round of its sum or kNoWeights, node, ...
+  DTRAIN_FIELDS(count, samples, nodes)
+
+  static constexpr int64_t kNoWeights =
+      0;  // this node has no sum in it and does not get the weights
+
+  struct Sum {
+    int node = 0;
+    int64_t round = 0;
+  };
+  std::vector<Sum> Sums() const {
+    std::vector<Sum> sums;
+    for (size_t i = 0; i + 1 < nodes.size(); i += 2) {
+      if (nodes[i + 1] != kNoWeights) sums.push_back({static_cast<int>(nodes[i]), nodes[i + 1]});
+    }
+    return sums;
+  }
+  bool Excludes(int node) const {
+    for (size_t i = 0; i + 1 < nodes.size(); i += 2) {
+      if (nodes[i] == node) return nodes[i + 1] == kNoWeights;
+    }
+    return false;
+  }
 };
 
 // A server sends it to the Scheduler: the server has made the update to `version`.

@@ -36,13 +36,17 @@ void Scheduler::OnIn(int node, const In& in, Effects& effects) {
   effects.Send(placement_.NodeId(node), Pack(Noted{}));
 }
 
+// An overtaken node takes part in a round first, since it would be overtaken for ever if it received
+// weights again at once.
 std::vector<int> Scheduler::TakeRefreshes() {
   std::vector<int> refreshed;
-  if (options_.broadcast_all || open_ != 0) return refreshed;
+  if (open_ != 0) return refreshed;
   for (size_t j = 0; j < nodes_.size(); ++j) {
     Node& node = nodes_[j];
-    if (node.given_up != 0) continue;
-    if (!std::exchange(node.heard, false) || node.gets == version_) continue;
+    if (node.gets == version_) node.heard = false;
+    if (node.given_up != 0 || node.gets == version_ || Receiving(node)) continue;
+    if (node.overtaken != 0 || (!options_.broadcast_all && node.heard == 0)) continue;
+    node.heard = false;
     node.gets = version_;
     refreshed.push_back(static_cast<int>(j));
   }
@@ -59,7 +63,10 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
   of.pulled += grad.count + grad.dropped;
   of.known = of.pulled;
   of.low_pending = kNever;
-  if (grad.count == 0) return;
+  if (grad.count == 0) {  // it is in no update, so only a refresh brings it newer weights
+    of.heard = true;
+    return;
+  }
   of.answered = grad.round;
   of.count = grad.count;
   of.samples = grad.samples;
@@ -68,9 +75,14 @@ void Scheduler::OnGrad(int node, const Grad& grad) {
   }
 }
 
-void Scheduler::OnHave(int node, const Have& have) {
-  nodes_[node].has = have.version;
-  MarkAlive(nodes_[node]);
+void Scheduler::OnHave(int node, const Have& have, Effects& effects) {
+  Node& of = nodes_[node];
+  of.has = have.version;
+  MarkAlive(of);
+  if (options_.pipelined) return;
+  of.overtaken = of.gets < version_;
+  const bool left_out = of.asked == 0 && of.answered == 0;
+  if (open_ != 0 && left_out && TakesPart(of)) PullFrom(node, effects);
 }
 
 void Scheduler::OnFewer(int node, const Fewer& fewer) {
@@ -159,6 +171,16 @@ int64_t Scheduler::PendingOfAll() const {
   return pending;
 }
 
+// Returns the gradients that the next round would pull.
+int64_t Scheduler::PendingToPull() const {
+  int64_t pending = 0;
+  for (const Node& node : nodes_) {
+    if (TakesPart(node)) pending += node.pending();
+    if (node.answered != 0) pending += node.count;
+  }
+  return pending;
+}
+
 int64_t Scheduler::NodesToAwait() const {
   return std::count_if(nodes_.begin(), nodes_.end(),
                        [](const Node& node) { return node.asked != 0; });
@@ -173,25 +195,45 @@ std::optional<Close> Scheduler::TakeClose() {
     if (node.answered == 0) continue;
     close.count += node.count;
     close.samples += node.samples;
-    close.members.insert(close.members.end(), {static_cast<int64_t>(j), node.answered});
+    close.nodes.insert(close.nodes.end(), {static_cast<int64_t>(j), node.answered});
     node.answered = 0;
   }
   if (close.count == 0) return std::nullopt;  // no update, and no version
   ++version_;
   applied_ = 0;
-  for (size_t i = 0; i < close.members.size(); i += 2) nodes_[close.members[i]].gets = version_;
-  if (options_.broadcast_all) {
-    for (Node& node : nodes_) node.gets = version_;
+  for (const Close::Sum& sum : close.Sums()) nodes_[sum.node].gets = version_;
+  for (size_t j = 0; j < nodes_.size(); ++j) {
+    Node& node = nodes_[j];
+    if (node.gets == version_) continue;
+    if (!Receiving(node)) {
+      node.overtaken = false;
+      if (options_.broadcast_all) node.gets = version_;
+    } else if (options_.broadcast_all) {
+      close.nodes.insert(close.nodes.end(), {static_cast<int64_t>(j), Close::kNoWeights});
+    }
   }
   return close;
 }
 
-// True if the last update is complete enough to open the next round: all nodes have the weights
-// that were sent to them or, if pipelined, all servers have made the update.
-bool Scheduler::Settled() const {
-  if (options_.pipelined) return version_ == 0 || applied_ == placement_.servers - 1;
-  return std::all_of(nodes_.begin(), nodes_.end(),
-                     [](const Node& node) { return node.given_up != 0 || node.has == node.gets; });
+bool Scheduler::Receiving(const Node& node) const {
+  return !options_.pipelined && node.has != node.gets;
+}
+
+bool Scheduler::AnyReceiving() const {
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [this](const Node& node) { return node.given_up == 0 && Receiving(node); });
+}
+
+// True if the next round pulls from the node.
+bool Scheduler::TakesPart(const Node& node) const {
+  return node.given_up == 0 && node.pending() > 0 && !Receiving(node);
+}
+
+// A node that has the last version has got it from all servers.
+bool Scheduler::AllServersUpdated() const {
+  return version_ == 0 || applied_ == placement_.servers - 1 ||
+         std::any_of(nodes_.begin(), nodes_.end(),
+                     [this](const Node& node) { return node.has == version_; });
 }
 
 // True if a round at `version` would leave out a gradient that is too old in the round after it.
@@ -199,7 +241,7 @@ bool Scheduler::TooOldAfter(int64_t version) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
     if (node.given_up != 0) return false;
     const int64_t low =
-        node.pending() > 0 ? node.low_computing : std::min(node.low_computing, node.low_pending);
+        TakesPart(node) ? node.low_computing : std::min(node.low_computing, node.low_pending);
     return version + 1 - low > options_.staleness_bound();
   });
 }
@@ -207,23 +249,27 @@ bool Scheduler::TooOldAfter(int64_t version) const {
 bool Scheduler::Due() const {
   int64_t workers = 0;
   for (const Node& node : nodes_) workers += node.given_up != 0 ? 0 : node.workers;
-  if (PendingOfAll() < options_.GradientsOfUpdate(static_cast<int>(workers))) return false;
+  if (PendingToPull() < options_.GradientsOfUpdate(static_cast<int>(workers))) return false;
   return options_.late != Late::kWait || !TooOldAfter(version_);
 }
 
 void Scheduler::OpenIfDue(Effects& effects) {
-  if (open_ != 0 || !Settled() || (flushing_ == 0 && !Due())) return;
+  if (open_ != 0 || !AllServersUpdated()) return;
+  if (flushing_ != 0 ? AnyReceiving() : !Due()) return;
   open_ = true;
   ++round_;
-  for (size_t j = 0; j < nodes_.size(); ++j) {
-    Node& node = nodes_[j];
-    if (node.given_up != 0) continue;
+  for (int j = 0; j < std::ssize(nodes_); ++j) {
     // The last pull asks all nodes, since some may have gradients that no IN has reported yet.
-    if (node.pending() == 0 && flushing_ == 0) continue;
-    node.asked = round_;
-    effects.Send(placement_.NodeId(static_cast<int>(j)), Pack(Pull{round_, version_}));
+    const bool asked = flushing_ != 0 ? nodes_[j].given_up == 0 : TakesPart(nodes_[j]);
+    if (asked) PullFrom(j, effects);
   }
   flushing_ = false;
+}
+
+void Scheduler::PullFrom(int node, Effects& effects) {
+  nodes_[node].asked = round_;
+  nodes_[node].overtaken = false;
+  effects.Send(placement_.NodeId(node), Pack(Pull{round_, version_}));
 }
 
 void Scheduler::Visit(StateVisitor& visitor) {
@@ -239,6 +285,7 @@ void Scheduler::Visit(StateVisitor& visitor) {
     visitor.Int("heard", node.heard);
     visitor.Int("has", node.has);
     visitor.Int("gets", node.gets);
+    visitor.Int("overtaken", node.overtaken);
   }
   visitor.Int("version", version_);
   visitor.Int("round", round_);
@@ -260,17 +307,19 @@ void Scheduler::Visit(StateVisitor& visitor) {
 }
 
 std::string Scheduler::Describe() const {
-  std::vector<int64_t> awaited, behind, given_up;
+  std::vector<int64_t> awaited, receiving, given_up;
   for (const Node& node : nodes_) {
     awaited.push_back(node.asked != 0 ? 1 : 0);
     given_up.push_back(node.given_up);
-    behind.push_back(node.given_up == 0 && node.has != node.gets ? 1 : 0);
+    receiving.push_back(node.given_up == 0 && Receiving(node) ? 1 : 0);
   }
   std::string state =
       open_ != 0 ? fmt::format("round {} waits for nodes {}", round_, DescribeMembers(awaited))
                  : Counted(PendingOfAll(), "gradient") + " pending";
-  if (open_ == 0 && !Settled()) {
-    state += fmt::format(", nodes {} have no new weights yet", DescribeMembers(behind));
+  if (open_ == 0 && !AllServersUpdated()) {
+    state += ", some server has not made the update yet";
+  } else if (open_ == 0 && AnyReceiving()) {
+    state += fmt::format(", nodes {} have no new weights yet", DescribeMembers(receiving));
   } else if (open_ == 0 && options_.late == Late::kWait && TooOldAfter(version_)) {
     state += ", a round would make the slowest gradient too old";
   }

@@ -10,10 +10,14 @@
 // than s_max in the round after it: v + 1 <= low_j + s_max for every node.  low_j is the oldest
 // version that the node computes with or, if the node takes no part in the round, has pending.
 //
-// The next round opens when all nodes that get the new weights have them or, if pipelined, when all
-// servers have made the update.
+// A node is admitted by its own broadcast.  One that is still receiving weights is neither pulled
+// nor counted: its gradients wait, so a slow link delays the rounds of its own node only.  The node
+// joins an open round when it has these weights.  It is sent no others meanwhile, since they would
+// queue up behind them, and gets the newest ones with the update of the next round.
+// With `late: wait` others wait for it where its gradients would become too old.  If pipelined, a node is pulled whatever it is receiving.
 //
-// A round waits for all of its nodes.  Only the Scheduler decides which sums belong to an update,
+// The next round may open when all servers have made the update.  A round waits for all of its
+// nodes.  Only the Scheduler decides which sums belong to an update,
 // so all servers make the same one.
 //
 // If workers may die (InhadOptions::may_fail), it checks the nodes every pull_timeout.  A node that
@@ -39,7 +43,7 @@ class Scheduler {
 
   void OnIn(int node, const In& in, Effects& effects);
   void OnGrad(int node, const Grad& grad);
-  void OnHave(int node, const Have& have);
+  void OnHave(int node, const Have& have, Effects& effects);
   void OnFewer(int node, const Fewer& fewer);
   void OnApplied(const Applied& applied);
   void OnTimer(int timer, Effects& effects);
@@ -55,8 +59,9 @@ class Scheduler {
   // Returns the next update if its round is complete.  The caller makes the update and sends the
   // Close to the other servers before it calls any other function.
   std::optional<Close> TakeClose();
-  // Returns the nodes that were left out of an update and have sent an IN since.  They get the
-  // weights, from all servers, before the next round opens (broadcast: pulled).
+  // Returns the nodes that get the weights, from all servers, before the next round opens: those
+  // that were left out of an update and have sent an IN since (broadcast: pulled), and those that
+  // had no gradient for the round that pulled them.
   std::vector<int> TakeRefreshes();
   void OpenIfDue(Effects& effects);
   // True if a round is open and all its nodes have answered or were given up, so it can be closed.
@@ -76,9 +81,10 @@ class Scheduler {
     int64_t asked = 0;               // round whose GRAD is awaited; 0: none
     int64_t answered = 0;            // round of a GRAD that is in no update yet; 0: none
     int64_t count = 0, samples = 0;  // of that GRAD
-    int64_t heard = 0;               // 1 if an IN arrived since TakeRefreshes (broadcast: pulled)
+    int64_t heard = 0;               // 1 if it sent an IN or an empty GRAD since TakeRefreshes
     int64_t has = 0;                 // newest version that it has
     int64_t gets = 0;                // newest version that was sent to it
+    int64_t overtaken = 0;  // 1 if an update was made while it received `has`, until the next round
     // If workers may die:
     int64_t silent = 1;    // 1 if it has sent nothing since the last check
     int64_t doubted = 0;   // 1 if it was silent at the last check and had to answer
@@ -87,11 +93,16 @@ class Scheduler {
     int64_t pending() const { return known - pulled; }
   };
 
+  bool Receiving(const Node& node) const;
+  bool AnyReceiving() const;
+  bool TakesPart(const Node& node) const;
   int64_t PendingOfAll() const;
+  int64_t PendingToPull() const;
   int64_t NodesToAwait() const;
-  bool Settled() const;
+  bool AllServersUpdated() const;
   bool TooOldAfter(int64_t version) const;
   bool Due() const;
+  void PullFrom(int node, Effects& effects);
   static void MarkAlive(Node& node);
   int64_t NodesLeft() const;
   void WatchNodes(Effects& effects);

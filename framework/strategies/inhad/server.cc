@@ -32,12 +32,12 @@ std::vector<VectorSpec> InhadServer::Vectors() const {
 
 void InhadServer::OnMessage(ActorId from, const Message& message, Effects& effects) {
   if (message.kind == Close::kKind) {
-    DT_CHECK(close_.members.empty()) << Describe();
+    DT_CHECK(close_.nodes.empty()) << Describe();
     close_ = Unpack<Close>(message);
     UpdateIfWhole(effects);
   } else if (message.kind == Refresh::kKind) {
     const int node = static_cast<int>(Unpack<Refresh>(message).node);
-    if (close_.members.empty()) return SendWeights(node, effects);
+    if (close_.nodes.empty()) return SendWeights(node, effects);
     refresh_[node] = true;
   } else if (message.kind == GiveUp::kKind) {
     given_up_[Unpack<GiveUp>(message).node] = true;
@@ -65,7 +65,7 @@ void InhadServer::Receive(int node, const Message& message, Effects& effects) {
   } else if (message.kind == Fewer::kKind) {
     scheduler_->OnFewer(node, Unpack<Fewer>(message));
   } else {
-    scheduler_->OnHave(node, Unpack<Have>(message));
+    scheduler_->OnHave(node, Unpack<Have>(message), effects);
   }
   Schedule(effects);
 }
@@ -109,26 +109,26 @@ void InhadServer::CloseAndRefresh(Effects& effects) {
 }
 
 bool InhadServer::AllHeld() const {
-  for (size_t i = 0; i < close_.members.size(); i += 2) {
-    if (held_[close_.members[i]] != close_.members[i + 1]) return false;
-  }
-  return !close_.members.empty();
+  const std::vector<Close::Sum> sums = close_.Sums();
+  return !sums.empty() && std::all_of(sums.begin(), sums.end(), [this](const Close::Sum& sum) {
+    return held_[sum.node] == sum.round;
+  });
 }
 
 void InhadServer::UpdateIfWhole(Effects& effects) {
   if (!AllHeld()) return;
   const Close close = std::exchange(close_, {});
   std::vector<int64_t> gets = std::exchange(refresh_, std::vector<int64_t>(held_.size(), 0));
-  for (size_t i = 0; i < close.members.size(); i += 2) {
-    const int node = static_cast<int>(close.members[i]);
-    if (i == 0) {
-      effects.Take(kSum, kHeld + node);
+  bool first = true;
+  for (const Close::Sum& sum : close.Sums()) {
+    if (std::exchange(first, false)) {
+      effects.Take(kSum, kHeld + sum.node);
     } else {
-      effects.Add(kSum, kHeld + node);
-      effects.Clear(kHeld + node);
+      effects.Add(kSum, kHeld + sum.node);
+      effects.Clear(kHeld + sum.node);
     }
-    held_[node] = 0;
-    gets[node] = true;
+    held_[sum.node] = 0;
+    gets[sum.node] = true;
   }
   effects.Apply({.gradient = kSum,
                  .gradient_factor = 1.0 / static_cast<double>(close.count),
@@ -136,8 +136,9 @@ void InhadServer::UpdateIfWhole(Effects& effects) {
                  .samples = close.samples});
   effects.Clear(kSum);
   ++version_;
-  for (size_t node = 0; node < gets.size(); ++node) {
-    if (options_.broadcast_all || gets[node] != 0) SendWeights(static_cast<int>(node), effects);
+  for (int node = 0; node < std::ssize(gets); ++node) {
+    const bool to_all = options_.broadcast_all && !close.Excludes(node);
+    if (to_all || gets[node] != 0) SendWeights(node, effects);
   }
   if (server_ != 0) effects.Send(placement_.ServerId(0), Pack(Applied{version_}));
 }
@@ -163,7 +164,7 @@ void InhadServer::Visit(StateVisitor& visitor) {
   VisitFixed(visitor, "held", held_);
   visitor.Int("close_count", close_.count);
   visitor.Int("close_samples", close_.samples);
-  visitor.Ints("close_members", close_.members);
+  visitor.Ints("close_nodes", close_.nodes);
   VisitFixed(visitor, "refresh", refresh_);
   visitor.Int("broadcasts", broadcasts_);
   if (options_.may_fail) VisitFixed(visitor, "given_up", given_up_);
@@ -173,8 +174,8 @@ void InhadServer::Visit(StateVisitor& visitor) {
 std::string InhadServer::Describe() const {
   if (scheduler_) return fmt::format("inhad server 0, Scheduler: {}", scheduler_->Describe());
   std::vector<int64_t> missing(held_.size(), 0);
-  for (size_t i = 0; i < close_.members.size(); i += 2) {
-    if (held_[close_.members[i]] != close_.members[i + 1]) missing[close_.members[i]] = 1;
+  for (const Close::Sum& sum : close_.Sums()) {
+    if (held_[sum.node] != sum.round) missing[sum.node] = 1;
   }
   return fmt::format("inhad server {}: version {}, waits for the sums of nodes {}", server_,
                      version_, DescribeMembers(missing));

@@ -2,7 +2,7 @@
 // makes the updates that the Scheduler decides on.  Server 0 is the Scheduler as well.
 //
 //   on Grad(j):   held.j = the server's range of node j's sum
-//   on Close:     when the sums of all its members are there: sum = held.j + ..., in node order
+//   on Close:     when all of its sums are there: sum = held.j + ..., in node order
 //                 weights <- solver step with sum / C (and, with `scale: share`, lr x C n / workers);
 //                 version += 1;  the nodes get the weights
 //
@@ -57,7 +57,7 @@ class InhadServer : public Actor {
 
   int64_t version_ = 0;
   std::vector<int64_t> held_;  // by node: the round of its sum; 0 if there is none
-  // Holds the update to be made next; it is without members if there is none.
+  // Holds the update to be made next; it is without nodes if there is none.
   Close close_;
   std::vector<int64_t> refresh_;   // by node: 1 if it gets the weights after that update
   std::vector<int64_t> given_up_;  // by node: 1 after a GiveUp of the Scheduler; unused on server 0
