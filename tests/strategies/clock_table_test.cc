@@ -22,6 +22,13 @@ struct BruteForce {
     }
     return minimum;
   }
+  int64_t Maximum() const {
+    int64_t maximum = 0;
+    for (size_t w = 0; w < finished.size(); ++w) {
+      if (!removed[w]) maximum = std::max(maximum, finished[w]);
+    }
+    return maximum;
+  }
 };
 
 TEST(ClockTable, AgreesWithBruteForce) {
@@ -48,6 +55,7 @@ TEST(ClockTable, AgreesWithBruteForce) {
       for (int w = 0; w < workers; ++w) {
         if (brute.removed[w]) continue;
         ASSERT_EQ(table.Lead(w), brute.finished[w] - brute.Minimum()) << "seed " << seed;
+        ASSERT_EQ(table.IsFastest(w), brute.finished[w] == brute.Maximum()) << "seed " << seed;
       }
     }
   }

@@ -67,6 +67,23 @@ TEST(ExtraSteps, DoNotTakeABoundaryForPartOfAnInterval) {
   EXPECT_EQ(given, 4);
 }
 
+// The slowest worker pushes next at 132, and workers 0 and 2 every 10.  Worker 2 is a step behind worker 0.
+TEST(ExtraSteps, AreForTheFastestWorker) {
+  ClockTable clocks(3);
+  ExtraSteps extra(3);
+  for (int step = 0; step < 5; ++step) clocks.Finish(0);
+  for (int step = 0; step < 4; ++step) clocks.Finish(2);
+  for (const int worker : {0, 2}) extra.OnPush(worker, 90), extra.OnPush(worker, 100);
+  extra.OnPush(1, 12), extra.OnPush(1, 72);
+  EXPECT_FALSE(extra.Take(2, clocks, 8));
+  EXPECT_TRUE(extra.Take(0, clocks, 8));
+  // Worker 0 has extra steps left and goes on, though worker 2 is faster now.
+  extra.Forget(2);
+  clocks.Finish(2), clocks.Finish(2);
+  EXPECT_TRUE(extra.Take(2, clocks, 8));
+  EXPECT_TRUE(extra.Take(0, clocks, 8));
+}
+
 TEST(ExtraSteps, WaitForTheLastOfSeveralSlowest) {
   ClockTable clocks(3);
   ExtraSteps extra(3);

@@ -26,7 +26,9 @@ bool ClockTable::Remove(int worker) {
   DT_CHECK(!Removed(worker)) << "worker " << worker << " was removed before";
   --leads_[Lead(worker)];
   finished_[worker] = kRemoved;
-  return Advance();
+  const bool moved = Advance();
+  while (!leads_.empty() && leads_.back() == 0) leads_.pop_back();
+  return moved;
 }
 
 void ClockTable::Add(int worker) {

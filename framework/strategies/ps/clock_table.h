@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class ClockTable {
   int64_t Finished(int worker) const { return finished_[worker]; }
   int64_t Minimum() const { return minimum_; }  // of the workers that are not removed
   int64_t Lead(int worker) const { return finished_[worker] - minimum_; }
+  // True if no worker has finished more steps; several may have finished as many.
+  bool IsFastest(int worker) const { return Lead(worker) + 1 == std::ssize(leads_); }
 
   // Counts one more finished step of `worker`.  Returns true if the minimum moved.
   bool Finish(int worker);
@@ -50,7 +53,8 @@ class ClockTable {
 
   std::vector<int64_t> finished_;  // by worker; the members below are derived from it
   int64_t minimum_ = 0;
-  std::deque<int> leads_;  // [l]: number of workers that lead the slowest one by l
+  // [l]: number of workers that lead the slowest one by l.  The last one is not 0.
+  std::deque<int> leads_;
 };
 
 }  // namespace dtrain::ps

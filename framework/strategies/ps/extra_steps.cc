@@ -14,7 +14,9 @@ void ExtraSteps::OnPush(int worker, Nanos now) {
 }
 
 bool ExtraSteps::Take(int worker, const ClockTable& clocks, int64_t most) {
-  if (left_[worker] == kUndecided) left_[worker] = Predict(worker, clocks, most);
+  if (left_[worker] == kUndecided) {
+    left_[worker] = clocks.IsFastest(worker) ? Predict(worker, clocks, most) : 0;
+  }
   if (left_[worker] == 0) return false;
   --left_[worker];
   return true;

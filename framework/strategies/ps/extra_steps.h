@@ -1,6 +1,9 @@
 // ExtraSteps: the number of steps that a worker may go beyond SSP's bound under DSSP (Zhao et al.,
 // "Dynamic stale synchronous parallel distributed training for deep learning", ICDCS 2019).
 //
+// Only the fastest worker gets extra steps: one than which none has finished more.  The paper's text
+// was not available; two independent transcriptions of its algorithm 1 say so.
+//
 // A worker that has just exceeded the bound would wait for the slowest one's next push.  From the
 // last two pushes of both workers it is predicted when the slowest one pushes next, and when this
 // worker would push if it made 1, 2, ... more steps.  The worker gets the number of steps, from 0

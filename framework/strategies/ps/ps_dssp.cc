@@ -19,8 +19,8 @@ class PsDssp : public PsStrategy {
         reader.Int("staleness_max", 15)
             .Min(0)
             .Help(
-                "upper limit of the bound: a worker may be that many steps ahead if this shortens "
-                "its wait for the slowest worker");
+                "upper limit of the bound: the fastest worker may be that many steps ahead if this "
+                "shortens its wait for the slowest worker");
   }
   StrategyTraits traits() const override { return {}; }
   bool Takes(const Compressor& compressor) const override { return CanPush(compressor); }

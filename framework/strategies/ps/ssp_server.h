@@ -7,8 +7,8 @@
 // With bound 0 no worker starts a step before all have finished the last one (gradients are still
 // applied one by one, unlike BSP's sum).  Without a bound it is ASP, in which no worker waits.
 //
-// DSSP: a worker beyond the bound may continue, up to bound_max, while that makes its wait shorter
-// (ExtraSteps).  Each shard decides by the pushes that it gets; a worker continues when all shards
+// DSSP: the fastest worker may continue beyond the bound, up to bound_max, while that makes its wait
+// shorter (ExtraSteps).  Each shard decides by the pushes that it gets; a worker continues when all shards
 // have admitted it.
 //
 // Read-my-writes (Ho et al., NIPS 2013, section 3): a push and the request for the next weights are
