@@ -11,14 +11,15 @@
 // version that the node computes with or, if the node takes no part in the round, has pending.
 //
 // A node is admitted by its own broadcast.  One that is still receiving weights is neither pulled
-// nor counted: its gradients wait, so a slow link delays the rounds of its own node only.  The node
-// joins an open round when it has these weights.  It is sent no others meanwhile, since they would
-// queue up behind them, and gets the newest ones with the update of the next round.
-// With `late: wait` others wait for it where its gradients would become too old.  If pipelined, a node is pulled whatever it is receiving.
+// nor counted: its gradients wait, so a slow downlink delays no other node.  The node joins an open
+// round when it has these weights.  It is sent no others meanwhile, since they would queue up behind
+// them, and gets the newest ones with the update of the next round.  With `late: wait` the others
+// wait for it where its gradients would become too old.  If pipelined, a node is pulled and sent
+// weights whatever it is receiving.
 //
 // The next round may open when all servers have made the update.  A round waits for all of its
-// nodes.  Only the Scheduler decides which sums belong to an update,
-// so all servers make the same one.
+// nodes, so a slow uplink delays the rounds that its node takes part in.  Only the Scheduler decides
+// which sums belong to an update, so all servers make the same one.
 //
 // If workers may die (InhadOptions::may_fail), it checks the nodes every pull_timeout.  A node that
 // has sent nothing since the last check is asked to answer, unless a PULL to it is unanswered, and
