@@ -14,8 +14,9 @@
 //   - Backward reads what its Needs name, writes input gradients with `=` (never `+=`; a null data
 //     pointer means that it is not needed) and parameter gradients with `=`, or `+=` when
 //     `accumulate` is set.  It may destroy the output gradients.
-//   - a layer with state that is frozen (Graph::Freeze) trains with the kernel of Mode::kEvaluate: it reads the state
-//     and leaves it, and its Backward, which no other layer's kernel of that mode needs, writes input gradients alone.
+//   - a layer with state that is frozen (Graph::Freeze) has the kernel of Mode::kEvaluate in every program: it reads the
+//     state and leaves it, and its Backward, which no other layer's kernel of that mode needs, writes input gradients
+//     alone.
 //   - no allocation after construction; `scratch` is shared by all kernels of a net and holds
 //     nothing between calls; `saved` lives from Forward to Backward of the same step.
 //   - samples are independent of the position in the batch and of the other samples, so that the
@@ -69,7 +70,13 @@ class WorkerSums {
   virtual void Sum(std::span<double> values) = 0;
 };
 
-enum class Mode { kTrain, kEvaluate };
+enum class Mode {
+  kTrain,
+  kEvaluate,
+  // As kEvaluate, but a layer with state computes with the statistics of the batch, as in training, and replaces its
+  // state by them.
+  kEstimate,
+};
 
 // Holds the net's request for a kernel.
 struct KernelRequest {
@@ -80,7 +87,7 @@ struct KernelRequest {
   std::vector<Format> available;  // current format of each input
   std::vector<bool> needs_input_gradient;
   bool fused_relu = false;   // apply max(0, .) to output 0 (program.h)
-  Mode mode = Mode::kTrain;  // kEvaluate also in training, for a frozen layer with state
+  Mode mode = Mode::kTrain;  // kEvaluate in every program for a frozen layer with state
   Device device;
 };
 

@@ -135,13 +135,13 @@ void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shap
     (fits(middle) ? most : too_many) = middle;
   }
   const std::string less =
-      mode == Mode::kEvaluate || most == 0
+      mode != Mode::kTrain || most == 0
           ? "a smaller model, or device: cpu"
           : fmt::format("a smaller batch, or accumulate: {}", (samples + most - 1) / most);
   throw UsageError(
       error.what(),
       fmt::format("there is room for {} of the {} samples that are {} at a time: {}", most, samples,
-                  mode == Mode::kEvaluate ? "evaluated" : "trained on", less));
+                  mode != Mode::kTrain ? "evaluated" : "trained on", less));
 }
 
 // Frees the old memory first, since there may be no room for both.
@@ -365,7 +365,19 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
 }
 
 EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInput& input) {
-  Program& program = ProgramFor(Mode::kEvaluate, input);
+  return Evaluate(Mode::kEvaluate, weights, state, input);
+}
+
+EvaluateResult Net::EstimateState(ConstArena weights, Arena state, const NetInput& input) {
+  const EvaluateResult result = Evaluate(Mode::kEstimate, weights, state, input);
+  copies_.ReturnState(state, graph_.state().size());
+  device_.Record().Wait();
+  return result;
+}
+
+EvaluateResult Net::Evaluate(Mode mode, ConstArena weights, ConstArena state,
+                             const NetInput& input) {
+  Program& program = ProgramFor(mode, input);
   KernelArgs args;
   RunForward(program, Bring(weights, state, input), args);
   EvaluateResult result;

@@ -112,6 +112,8 @@ class Net {
 
   // Runs forward only.
   EvaluateResult Evaluate(ConstArena weights, ConstArena state, const NetInput& input);
+  // Does so with the batch's own statistics, which replace `state`; frozen layers use theirs and keep them.
+  EvaluateResult EstimateState(ConstArena weights, Arena state, const NetInput& input);
 
   // Runs the layers before the model's decoder as Evaluate does, and starts the decoder (step_decoder.h).  The target
   // and label fields may have length 1; their content does not matter.  The decoder is valid until the next call of the
@@ -131,6 +133,7 @@ class Net {
  private:
   Program* Find(Mode mode, std::span<const Shape> inputs);
   Program& ProgramFor(Mode mode, const NetInput& input);
+  EvaluateResult Evaluate(Mode mode, ConstArena weights, ConstArena state, const NetInput& input);
   void Keep(std::unique_ptr<Program> program);
   struct DeviceInputs {
     const float* weights;

@@ -80,7 +80,7 @@ class Placer {
     const Slot& input = Root(op.inputs[0]);
     if (input.block < 0 || BytesOf(input) != BytesOf(program_.slots[op.output])) return false;
     if (ReadersOf(input) != 1) return false;
-    if (program_.mode == Mode::kEvaluate) return true;
+    if (program_.mode != Mode::kTrain) return true;
     return !op.needs.backward_reads_inputs &&
            !program_.ops[input.producer].needs.backward_reads_outputs;
   }

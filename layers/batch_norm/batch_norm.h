@@ -4,12 +4,13 @@
 // Training uses the mean and (biased) variance of the current batch, over N*H*W values of each channel, and updates the
 // running statistics:
 //   running = (1 - momentum) running + momentum batch,  with the unbiased variance, as in PyTorch
-// Evaluation uses the running statistics.  They are state of each worker ("running_mean", "running_var"), not
-// parameters.  A frozen layer (weights.freeze) uses them in training too and does not update them (Keras's `trainable:
-// False`; a PyTorch module in `eval()` mode); its gradient is dx = weight[c] / sqrt(var[c] + eps) dy.  With `sync:
-// true` training uses the mean and variance over the samples of all workers (PyTorch SyncBatchNorm), so the statistics
-// do not depend on how a batch is divided.  Then all workers must run their steps in lockstep.  InferShapes throws
-// ShapeError for a tensor of another rank than 2 or 4.
+// Evaluation uses the running statistics; an estimate of them (Mode::kEstimate) the batch's, which become the running
+// ones.  They are state of each worker ("running_mean", "running_var"), not parameters.  A frozen layer
+// (weights.freeze) uses them in training too and does not update them (Keras's `trainable: False`; a PyTorch module in
+// `eval()` mode); its gradient is dx = weight[c] / sqrt(var[c] + eps) dy.  With `sync: true` training uses the mean and
+// variance over the samples of all workers (PyTorch SyncBatchNorm), so the statistics do not depend on how a batch is
+// divided.  Then all workers must run their steps in lockstep.  InferShapes throws ShapeError for a tensor of another
+// rank than 2 or 4.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ class BatchNormReference : public LayerReference {
                                     args.params[1].values[c];
       });
       if (args.mode == Mode::kEvaluate) continue;
-      const double m = norm.momentum();
+      const double m = args.mode == Mode::kEstimate ? 1 : norm.momentum();
       const double unbiased = s.variance * s.count / (s.count - 1);
       args.next_state[0].values[c] = (1 - m) * args.state[0].values[c] + m * s.mean;
       args.next_state[1].values[c] = (1 - m) * args.state[1].values[c] + m * unbiased;
@@ -59,7 +59,7 @@ class BatchNormReference : public LayerReference {
     double count = 0;
   };
 
-  // Returns the batch's statistics in training, the running ones in evaluation.
+  // Returns the running statistics in evaluation, else the batch's.
   static Statistics StatisticsOf(const BatchNorm& norm, const RefArgs& args, int64_t c) {
     Statistics s;
     const auto& x = args.inputs[0];

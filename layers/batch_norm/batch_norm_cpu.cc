@@ -2,7 +2,8 @@
 // oneDNN's kernel is not used: it sums in float, which at 100,000 values per channel changes the fourth digit of a deep
 // net's outputs, and reads the input once more.
 //
-// A frozen layer runs in evaluation mode; its backward pass is dx = scale dy.
+// A frozen layer runs in evaluation mode; its backward pass is dx = scale dy.  An estimate of the statistics moves the
+// running ones by the whole way to the batch's.
 //
 // In training, Forward sums {x, x^2} of each channel and counts the values.  The sums are double, so that subtracting
 // mean^2 loses no digit that a float has.  Backward sums {dy, dy (x - mean)} likewise.  With `sync` both are sums over
@@ -34,8 +35,9 @@ constexpr int64_t kStreamMin = 512 * 1024;
 class BatchNormCpu : public Kernel {
  public:
   BatchNormCpu(const KernelRequest& request, const KernelOffer& offer)
-      : training_(request.mode == Mode::kTrain),
+      : uses_batch_(request.mode != Mode::kEvaluate),
         norm_(*static_cast<const BatchNorm*>(request.layer)),
+        momentum_(request.mode == Mode::kEstimate ? 1 : norm_.momentum()),
         relu_(request.fused_relu),
         // A tensor [N, C] has rows of channels in plain format too.
         rows_last_(request.inputs[0].rank() == 2 || offer.inputs[0] == Format::kChannelsLast),
@@ -51,8 +53,8 @@ class BatchNormCpu : public Kernel {
     needs.saved_bytes = (1 + channels) * sizeof(double) + 2 * channels * sizeof(float);
     needs.scratch_bytes = (1 + 2 * channels * static_cast<size_t>(1 + parts_)) * sizeof(double) +
                           2 * channels * sizeof(float);
-    needs.backward_reads_inputs = training_ || relu_;
-    needs.forward_in_place = !training_;
+    needs.backward_reads_inputs = uses_batch_ || relu_;
+    needs.forward_in_place = !uses_batch_;
     needs.backward_in_place = true;
     return needs;
   }
@@ -60,7 +62,7 @@ class BatchNormCpu : public Kernel {
   void Forward(const KernelArgs& args) override {
     const float* const x = args.inputs[0].f32();
     const Kept kept = KeptOf(args);
-    if (training_) {
+    if (uses_batch_) {
       TakeBatch(args, x, kept);
     } else {
       const float *mean = args.state[0].f32(), *variance = args.state[1].f32();
@@ -80,7 +82,7 @@ class BatchNormCpu : public Kernel {
     const float* const dy = args.output_gradients[0].f32();
     const Kept kept = KeptOf(args);
     ChannelFactors factors = FactorsOf(args, kept);
-    if (!training_) return BackwardOfFrozen(args, factors);
+    if (!uses_batch_) return BackwardOfFrozen(args, factors);
     double* const sums = Sums(args);
     SumRuns(args, [&](int64_t at, int64_t rows, int64_t channels, int64_t c, double* part) {
       DTRAIN_ISA_SELECT(device_.isa, NormGradientSums)
@@ -140,7 +142,7 @@ class BatchNormCpu : public Kernel {
     for (int64_t c = 0; c < channels_; ++c) {
       const Moments moments = statistics.Of(c);
       Keep(args, c, moments, kept);
-      MoveRunning(norm_.momentum(), moments, statistics.values(), mean[c], variance[c]);
+      MoveRunning(momentum_, moments, statistics.values(), mean[c], variance[c]);
     }
   }
 
@@ -240,8 +242,9 @@ class BatchNormCpu : public Kernel {
     }
   }
 
-  const bool training_;
+  const bool uses_batch_;  // computes with the statistics of the batch, not with the running ones
   const BatchNorm& norm_;
+  const double momentum_;
   const bool relu_;
   const bool rows_last_;
   const int64_t batch_, channels_, plane_;
@@ -260,7 +263,7 @@ std::optional<KernelOffer> OfferBatchNormCpu(const KernelRequest& request) {
 
 std::unique_ptr<Kernel> MakeBatchNormCpu(const KernelRequest& request, const KernelOffer& offer) {
   const auto& norm = static_cast<const BatchNorm&>(*request.layer);
-  if (request.mode == Mode::kTrain) norm.CheckEnoughIn(request.inputs[0]);
+  if (request.mode != Mode::kEvaluate) norm.CheckEnoughIn(request.inputs[0]);
   return std::make_unique<BatchNormCpu>(request, offer);
 }
 

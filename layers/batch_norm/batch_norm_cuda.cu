@@ -43,7 +43,8 @@ class BatchNormCuda : public Kernel {
   explicit BatchNormCuda(const KernelRequest& request)
       : queue_(QueueOf(request.device)),
         norm_(static_cast<const BatchNorm&>(*request.layer)),
-        training_(request.mode == Mode::kTrain),
+        uses_batch_(request.mode != Mode::kEvaluate),
+        momentum_(request.mode == Mode::kEstimate ? 1 : norm_.momentum()),
         relu_(request.fused_relu),
         count_(request.inputs[0].count()),
         channels_(request.inputs[0][1]),
@@ -52,7 +53,7 @@ class BatchNormCuda : public Kernel {
     kept_inverse_ = saved_.Take(2 * channels_);
     kept_mean_ = saved_.Take(channels_);
     kept_scale_ = saved_.Take(channels_);
-    if (!training_) return;
+    if (!uses_batch_) return;
     sums_ = scratch_.Take(2 * (2 * channels_ + 1));
     partial_ = scratch_.Take(4 * columns_.partial_sums());
     from_bias_ = scratch_.Take(channels_);
@@ -64,14 +65,14 @@ class BatchNormCuda : public Kernel {
     KernelNeeds needs;
     needs.saved_bytes = saved_.bytes();
     needs.scratch_bytes = scratch_.bytes();
-    needs.backward_reads_inputs = training_ || relu_;
-    needs.forward_in_place = !training_;
+    needs.backward_reads_inputs = uses_batch_ || relu_;
+    needs.forward_in_place = !uses_batch_;
     needs.backward_in_place = true;
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
-    if (training_) {
+    if (uses_batch_) {
       SumBatch(args);
       TakeBatch(args);
     } else {
@@ -88,7 +89,7 @@ class BatchNormCuda : public Kernel {
   }
 
   void Backward(const KernelArgs& args) override {
-    if (!training_) return BackwardOfFrozen(args);
+    if (!uses_batch_) return BackwardOfFrozen(args);
     SumGradients(args);
     SumWorkers(args, 2 * channels_);
     if (args.input_gradients[0].data == nullptr) return;
@@ -134,7 +135,7 @@ class BatchNormCuda : public Kernel {
   void TakeBatch(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const BatchStatistics batch = {Sums(args), channels_};
-    const double momentum = norm_.momentum();
+    const double momentum = momentum_;
     float *const mean = args.state[0].f32(), *const variance = args.state[1].f32();
     ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) {
       const Moments moments = batch.Of(c);
@@ -237,7 +238,8 @@ class BatchNormCuda : public Kernel {
 
   CudaQueue& queue_;
   const BatchNorm& norm_;
-  const bool training_;
+  const bool uses_batch_;  // computes with the statistics of the batch, not with the running ones
+  const double momentum_;
   const bool relu_;
   const int64_t count_, channels_;
   const ColumnSums columns_;
@@ -248,7 +250,7 @@ class BatchNormCuda : public Kernel {
 };
 
 std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const KernelOffer&) {
-  if (request.mode == Mode::kTrain) {
+  if (request.mode != Mode::kEvaluate) {
     static_cast<const BatchNorm&>(*request.layer).CheckEnoughIn(request.inputs[0]);
   }
   return std::make_unique<BatchNormCuda>(request);

@@ -24,8 +24,8 @@ class DropoutReference : public LayerReference {
       const Random random =
           DropoutRandom(args.seed, args.layer_index, args.step, args.first_position + n);
       for (int64_t i = 0; i < size; ++i) {
-        const bool kept = args.mode == Mode::kEvaluate || random.Bits(i) >= dropout.threshold();
-        const double scale = args.mode == Mode::kEvaluate ? 1 : 1 / (1 - dropout.ratio());
+        const bool kept = args.mode != Mode::kTrain || random.Bits(i) >= dropout.threshold();
+        const double scale = args.mode != Mode::kTrain ? 1 : 1 / (1 - dropout.ratio());
         to.values[n * size + i] = kept ? from.values[n * size + i] * scale : 0;
       }
     }

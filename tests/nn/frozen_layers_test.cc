@@ -74,11 +74,11 @@ struct FrozenModel {
   }
 
   ReferenceResult Reference() const { return Reference({weights.begin(), weights.end()}); }
-  ReferenceResult Reference(const std::vector<double>& of) const {
+  ReferenceResult Reference(const std::vector<double>& of, Mode mode = Mode::kTrain) const {
     const std::vector<RefTensor> inputs = {
         {{kFrozenSamples, 3, 8, 8}, {images.begin(), images.end()}},
         {{kFrozenSamples}, {labels.begin(), labels.end()}}};
-    return ReferenceStep(graph, Mode::kTrain, of, {state.begin(), state.end()}, inputs);
+    return ReferenceStep(graph, mode, of, {state.begin(), state.end()}, inputs);
   }
 
   bool IsFrozen(const std::string& layer) const {
@@ -134,6 +134,24 @@ TEST_P(FrozenNet, AStepIsTheReferencesAndKeepsWhatIsFrozen) {
     EXPECT_NEAR(got.loss_sum, want.loss_sum, 1e-5 * want.loss_sum);
     ExpectEntries(model, model.graph.weights(), model.gradients, want.gradients, nullptr);
     ExpectEntries(model, model.graph.state(), model.state, want.next_state, &before);
+  }
+}
+
+TEST_P(FrozenNet, AnEstimateOfTheStateIsTheReferencesAndKeepsWhatIsFrozen) {
+  for (const std::vector<std::string>& frozen : {std::vector<std::string>{}, {"bn2"}, {"bn3"}}) {
+    SCOPED_TRACE(frozen.empty() ? "none" : frozen[0]);
+    FrozenModel model(frozen);
+    const std::vector<float> before = model.state;
+    const ReferenceResult want =
+        model.Reference({model.weights.begin(), model.weights.end()}, Mode::kEstimate);
+    Net net(model.graph, device());
+    const EvaluateResult got =
+        net.EstimateState(model.weights.data(), model.state.data(), model.Input());
+    EXPECT_NEAR(got.loss_sum, want.loss_sum, 1e-5 * want.loss_sum);
+    ExpectEntries(model, model.graph.state(), model.state, want.next_state, &before);
+    // The loss is that of training on the batch.
+    FrozenModel trained(frozen);
+    EXPECT_NEAR(got.loss_sum, trained.Reference().loss_sum, 1e-5 * want.loss_sum);
   }
 }
 

@@ -280,6 +280,7 @@ std::string KernelVariant::ToString() const {
   for (const Format format : offer.outputs) text += " -> " + std::string(NameOf(format));
   if (device.precision == Precision::kBf16) text += ", bf16";
   if (fused_relu) text += ", fused relu";
+  if (mode == Mode::kEstimate) return text + ", estimate of the state";
   return text + (mode == Mode::kTrain ? ", training" : ", evaluation");
 }
 

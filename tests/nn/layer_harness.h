@@ -27,9 +27,10 @@ class CaseSetup {
 
   bool HasState() const { return !layer_->State().empty(); }
   // True if the layer's kernels have a backward pass.  In evaluation only layers with state have
-  // one, because they train that way when frozen.
+  // one, because they train that way when frozen; an estimate of the state is a forward pass.
   bool HasBackward(Mode mode) const {
-    return mode == Mode::kTrain ? layer_->role() != LayerRole::kMetric : HasState();
+    if (mode == Mode::kTrain) return layer_->role() != LayerRole::kMetric;
+    return mode == Mode::kEvaluate && HasState();
   }
 
   // Returns random inputs, parameters and output gradients (all exact in fp32); outputs and

@@ -220,7 +220,8 @@ class Expectations {
 
 TEST_P(LayerKernels, KernelsMatchReference) {
   const CaseSetup setup(type(), layer_case());
-  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate}) {
+  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate, Mode::kEstimate}) {
+    if (mode == Mode::kEstimate && !setup.HasState()) continue;  // the same as kEvaluate
     const std::vector<KernelVariant> variants = VariantsOf(type(), setup, mode);
     EXPECT_FALSE(variants.empty()) << "no kernel takes this case";
     Expectations expectations(type(), setup, mode);
@@ -233,7 +234,7 @@ TEST_P(LayerKernels, KernelsMatchReference) {
         const KernelResult got = RunKernel(setup, variant, given, options);
         CompareWithReference(setup, got, want, options,
                              {layer_case().tolerance, RoundingOf(type(), variant)});
-        if (mode == Mode::kEvaluate) break;
+        if (mode != Mode::kTrain) break;
       }
     }
   }
