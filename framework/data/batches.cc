@@ -1,5 +1,6 @@
 #include "framework/data/batches.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -71,6 +72,7 @@ struct EvaluationFiller {
   const Dataset& dataset;
   Split split;
   std::vector<Range> blocks;
+  std::vector<int64_t> order;  // empty: the index order
   std::vector<int64_t> indices = {};
   std::vector<Shape> shapes = {};
 
@@ -78,7 +80,11 @@ struct EvaluationFiller {
     if (k >= blocks.size()) return false;
     const Range block = blocks[k];
     indices.resize(static_cast<size_t>(block.size()));
-    std::iota(indices.begin(), indices.end(), block.begin);
+    if (order.empty()) {
+      std::iota(indices.begin(), indices.end(), block.begin);
+    } else {
+      std::copy_n(order.begin() + block.begin, block.size(), indices.begin());
+    }
     Shapes(dataset, split, indices, shapes);
     batch.Resize(block.size(), shapes);
     batch.first_position = block.begin;
@@ -105,8 +111,9 @@ BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worke
       dataset, sampler, worker, workers, first, std::numeric_limits<uint64_t>::max(), 0, true};
 }
 
-BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks) {
-  return EvaluationFiller{dataset, split, std::move(blocks)};
+BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks,
+                              std::vector<int64_t> order) {
+  return EvaluationFiller{dataset, split, std::move(blocks), std::move(order)};
 }
 
 }  // namespace dtrain

@@ -31,8 +31,9 @@ BatchFiller TrainingBatches(const Dataset& dataset, const Sampler& sampler, int 
 BatchFiller OwnBatches(const Dataset& dataset, const Sampler& sampler, int worker, int workers,
                        uint64_t first);
 
-// Fills the given blocks of a split in index order, never augmented.
-BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks);
+// Fills the given blocks of a split in index order, or of the samples `order`, never augmented.
+BatchFiller EvaluationBatches(const Dataset& dataset, Split split, std::vector<Range> blocks,
+                              std::vector<int64_t> order = {});
 
 // Prefetcher is a thread that fills batches ahead of the trainer, in exact order, into a ring that is allocated once.
 //

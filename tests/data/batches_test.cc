@@ -74,6 +74,19 @@ TEST(Batches, EvaluationKeepsIndexOrder) {
   EXPECT_FALSE(fill(2, batch));
 }
 
+TEST(Batches, EvaluationTakesTheOrderThatItIsGiven) {
+  const ImageSet set = Numbered();
+  BatchFiller fill = EvaluationBatches(set, Split::kTrain, {{1, 3}, {3, 4}}, {9, 7, 40, 0, 5});
+  Batch batch(set.fields(), 2);
+  const auto filled = [&](uint64_t k) {
+    EXPECT_TRUE(fill(k, batch));
+    return std::vector<int32_t>(batch.fields[1].i32(), batch.fields[1].i32() + batch.samples);
+  };
+  EXPECT_EQ(filled(0), (std::vector<int32_t>{7, 40}));
+  EXPECT_EQ(filled(1), (std::vector<int32_t>{0}));
+  EXPECT_FALSE(fill(2, batch));
+}
+
 TEST(LocateData, RootIsTheOnlyPlace) {
   const TempFolder folder;
   folder.Write("mnist/x", "");
