@@ -2,7 +2,7 @@
 //
 //   /model/<parameter>            fp32, shaped, in plain order (PyTorch's)
 //   /solver/<vector>/<parameter>  momentum and the like, shaped as the parameter
-//   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers)
+//   /state/<name>                 batch-norm statistics (sample-weighted mean over the workers, or estimated anew)
 //   /run                          attributes: format, position, seed, model, solver, revision;
 //                                 data sets, stored as bytes:
 //                                 config and model_yaml (YAML), plan (JSON);

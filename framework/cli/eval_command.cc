@@ -2,6 +2,7 @@
 // also runs under mpirun or srun).
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "framework/launch/world.h"
 #include "framework/setup/run_setup.h"
 #include "framework/setup/trained_data.h"
+#include "framework/train/estimated_state.h"
 
 namespace dtrain {
 namespace {
@@ -32,6 +34,7 @@ struct EvalOptions {
   ConfigOptions config;
   std::string weights;
   std::string split = "test";
+  std::string statistics = "stored";
   SearchOptions search;
 };
 
@@ -64,6 +67,17 @@ Split SplitOf(const EvalOptions& options, const Dataset& dataset) {
   if (options.split == "train") return Split::kTrain;
   if (dataset.has_validation()) return Split::kValidation;
   throw UsageError("the data set has no validation split", "take --split test");
+}
+
+// Replaces the batch-norm statistics of the weights by an estimate.
+void EstimateState(Transport& transport, const RunConfig& config, const Dataset& dataset, Net& net,
+                   Checkpoint& checkpoint) {
+  const int64_t samples = std::min(config.evaluate.statistics_samples, dataset.size(Split::kTrain));
+  const Sampler sampler(config.seed, dataset, config.batch);
+  const std::vector<BatchState> mine =
+      EstimateBatches(net, dataset, sampler, samples, checkpoint.weights.data(), checkpoint.state,
+                      transport.rank(), transport.size());
+  JoinStates(transport, mine, checkpoint.state);
 }
 
 int Evaluate(const EvalOptions& options, World& world, bool json) {
@@ -100,6 +114,9 @@ int Evaluate(const EvalOptions& options, World& world, bool json) {
                  AgreeOnThreads(transport, GatherCpus(transport), transport.size()));
   const std::unique_ptr<Net> net = MakeNet(*graph, {}, plan);
   const auto samples = OnDevice(std::move(dataset), net->device());
+  if (options.statistics == "estimated" && !checkpoint.state.empty()) {
+    EstimateState(transport, config, *samples, *net, checkpoint);
+  }
   const Evaluation evaluation = JoinScores(
       transport, *samples,
       ScoreSplit(*net, *samples, split, checkpoint.weights.data(), checkpoint.state.data(),
@@ -146,6 +163,12 @@ static void AddEvalCommand(CLI::App& app, Invocation& invocation) {
                    "split of the data set; train is read without augmentation")
       ->capture_default_str()
       ->check(CLI::IsMember({"test", "validation", "train"}));
+  command
+      ->add_option("--statistics", options->statistics,
+                   "batch-norm statistics: those stored with the weights, or estimated anew from "
+                   "evaluate.statistics_samples training samples")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"stored", "estimated"}));
   AddSearchOptions(*command, options->search);
 }
 

@@ -33,24 +33,33 @@ int64_t EvaluationBlockOf(const Dataset& dataset) {
   return dataset.sentence_pairs() == nullptr ? 256 : 64;
 }
 
-std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
-                                        ConstArena weights, ConstArena state, int rank, int ranks) {
-  const int64_t size = EvaluationBlockOf(dataset);
-  const std::vector<Range> all = EvaluationBlocks(dataset.size(split), size);
+std::vector<Range> BlocksOfRank(const std::vector<Range>& all, int rank, int ranks) {
   std::vector<Range> mine;
   for (size_t b = static_cast<size_t>(rank); b < all.size(); b += static_cast<size_t>(ranks)) {
     mine.push_back(all[b]);
   }
+  return mine;
+}
+
+NetInput InputOfBlock(const Batch& block) {
+  NetInput input;
+  input.fields = block.fields;
+  input.samples = block.samples;
+  input.on_device = block.on_device;
+  return input;
+}
+
+std::vector<BlockResult> EvaluateBlocks(Net& net, const Dataset& dataset, Split split,
+                                        ConstArena weights, ConstArena state, int rank, int ranks) {
+  const int64_t size = EvaluationBlockOf(dataset);
+  const std::vector<Range> mine =
+      BlocksOfRank(EvaluationBlocks(dataset.size(split), size), rank, ranks);
   std::vector<BlockResult> results;
   const BroughtModel model = net.Bring(weights, state);
   Prefetcher batches(dataset, std::min(size, dataset.size(split)),
                      EvaluationBatches(dataset, split, mine), /*depth=*/2);
   while (const Batch* batch = batches.Next()) {
-    NetInput input;
-    input.fields = batch->fields;
-    input.samples = batch->samples;
-    input.on_device = batch->on_device;
-    const EvaluateResult result = net.Evaluate(model.weights, model.state, input);
+    const EvaluateResult result = net.Evaluate(model.weights, model.state, InputOfBlock(*batch));
     const int64_t block = rank + static_cast<int64_t>(results.size()) * ranks;
     results.push_back({block, result.samples, batch->terms, result.loss_sum * batch->loss_unit,
                        result.metric_counts});

@@ -30,6 +30,12 @@ struct Evaluation {
 // Returns the number of samples of a block: 256, or 64 for sentences, whose scores over all words need far more memory.
 int64_t EvaluationBlockOf(const Dataset& dataset);
 
+// Returns the blocks of rank `rank` of `ranks`: every `ranks`-th one.
+std::vector<Range> BlocksOfRank(const std::vector<Range>& all, int rank, int ranks);
+
+// Returns the net's input for a block, for a forward pass without dropout.
+NetInput InputOfBlock(const Batch& block);
+
 // Holds the result of one block, for JoinEvaluations.
 struct BlockResult {
   int64_t block = 0;

@@ -9,6 +9,18 @@ EvaluateConfig ReadEvaluateConfig(config::Reader reader) {
                             .Help("evaluate every N epochs, and at the end; 0: not by epochs");
   config.every_steps =
       reader.Int("every_steps", 0).Min(0).Help("evaluate every N steps as well; 0: not by steps");
+  config.statistics = reader.String("statistics", "auto")
+                          .OneOf({"auto", "mean", "estimate"})
+                          .Help(
+                              "batch-norm statistics of the weights that are evaluated and saved; "
+                              "mean: that of the workers' own; "
+                              "estimate: anew, from training samples; auto: estimate where these "
+                              "weights are a mean of replicas "
+                              "(gssp, local_sgd)");
+  config.statistics_samples =
+      reader.Int("statistics_samples", 2000)
+          .Min(2)
+          .Help("training samples of such an estimate, not augmented; all if there are fewer");
   return config;
 }
 

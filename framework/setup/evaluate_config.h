@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "framework/config/reader.h"
 
@@ -11,6 +12,9 @@ namespace dtrain {
 struct EvaluateConfig {
   int64_t every_epochs = 1;  // 0: not by epochs
   int64_t every_steps = 0;   // 0: not by steps
+  // Where the batch-norm statistics of the model at a boundary come from: "mean", "estimate" or "auto" (ReadEvaluateConfig).
+  std::string statistics = "auto";
+  int64_t statistics_samples = 0;  // training samples of an estimate
 };
 
 // A run may end before its last epoch: at the first evaluation that reaches `target`, or after `patience` evaluations

@@ -224,6 +224,7 @@ std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPla
   ApplyThreadBudget(plan.threads);
   auto net = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
   if (use.evaluated > 0) net->Prepare(Mode::kEvaluate, use.evaluated);
+  if (use.estimated > 0) net->Prepare(Mode::kEstimate, use.estimated);
   if (use.shares.empty()) return net;
   // The usual size is prepared last, so that its memory is in place.
   for (auto share = use.shares.rbegin(); share != use.shares.rend(); ++share) {

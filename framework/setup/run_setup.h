@@ -60,6 +60,7 @@ struct NetUse {
   std::vector<int64_t> shares = {};
   int64_t parts = 1;      // micro-batches of a share
   int64_t evaluated = 0;  // samples of an evaluation block; 0: compiled on first use
+  int64_t estimated = 0;  // the same, of a batch by which batch-norm statistics are estimated
 };
 
 // Makes the net of a plan: sets the thread budget, compiles the graph for the plan's device, and adds the chosen

@@ -10,6 +10,7 @@
 #include "framework/device/cpu/threads.h"
 #include "framework/nn/net.h"
 #include "framework/setup/run_setup.h"
+#include "framework/train/estimated_state.h"
 #include "framework/train/mean_state.h"
 #include "framework/train/training_step.h"
 
@@ -20,14 +21,16 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
     : seed_(config.seed),
       parts_(config.accumulate),
       lockstep_(config.strategy->traits().lockstep),
-      threads_(plan.threads) {
+      threads_(plan.threads),
+      estimate_samples_(SamplesOfEstimate(config, graph, *dataset)) {
   const int workers = static_cast<int>(config.workers);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset, config.batch);
   const int64_t share = sampler_->MaxShare(workers);
   const NetUse use = {
       .shares = {share},
       .parts = parts_,
-      .evaluated = std::min(EvaluationBlockOf(*dataset), dataset->size(Split::kTest))};
+      .evaluated = std::min(EvaluationBlockOf(*dataset), dataset->size(Split::kTest)),
+      .estimated = EstimateBatchOf(*dataset, estimate_samples_)};
   lanes_.resize(static_cast<size_t>(std::clamp(ThreadsHere(1) / threads_, 1, workers)));
   for (Lane& lane : lanes_) lane.net = MakeNet(graph, use, plan);
   dataset_ = OnDevice(std::move(dataset), lanes_[0].net->device());
@@ -139,6 +142,24 @@ Evaluation NumericEngine::Evaluate(Split split, ConstArena weights, ConstArena s
     if (transport.rank() == 0) evaluation = joined;
   });
   return evaluation;
+}
+
+// Each lane estimates a rank's part.
+std::vector<float> NumericEngine::StateOf(ConstArena weights) {
+  if (estimate_samples_ == 0) return MeanState();
+  const std::span<const float> frozen = State(0);
+  std::vector<float> state(frozen.size());
+  LocalWorld::Run(static_cast<int>(lanes_.size()), [&](Transport& transport) {
+    ApplyThreadBudget(threads_);
+    std::vector<float> joined(frozen.size());
+    JoinStates(
+        transport,
+        EstimateBatches(*lanes_[transport.rank()].net, *dataset_, *sampler_, estimate_samples_,
+                        weights, frozen, transport.rank(), transport.size()),
+        joined);
+    if (transport.rank() == 0) state = std::move(joined);
+  });
+  return state;
 }
 
 std::vector<float> NumericEngine::MeanState() const {

@@ -47,7 +47,9 @@ class NumericEngine : public GradientSource {
 
   // --- Call the following only while no step is computed.
   Evaluation Evaluate(Split split, ConstArena weights, ConstArena state);
-  std::vector<float> MeanState() const;  // mean over the workers that are alive (mean_state.h)
+  // Returns the batch-norm statistics of a model: the mean over the workers that are alive (mean_state.h), or estimated
+  // for these weights (estimated_state.h), as the config says.
+  std::vector<float> StateOf(ConstArena weights);
   // Returns a worker's batch-norm statistics.
   std::span<float> State(int worker) {
     Buffer& state = workers_[worker].state;
@@ -78,6 +80,7 @@ class NumericEngine : public GradientSource {
     std::thread thread;
   };
 
+  std::vector<float> MeanState() const;
   int64_t SamplesOf(int worker, int64_t step) const;
   void RunLane(Lane& lane);
   void Compute(Worker& worker, Lane& lane) const;
@@ -86,6 +89,7 @@ class NumericEngine : public GradientSource {
   const int64_t parts_;  // micro-batches of a share (`accumulate`)
   const bool lockstep_;
   const int threads_;  // threads of a step
+  const int64_t estimate_samples_;  // of SamplesOfEstimate
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;
   int64_t step_offset_ = 0;

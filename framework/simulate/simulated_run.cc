@@ -298,7 +298,7 @@ void SimulatedRun::CountEpochSamples(int64_t samples_applied) {
   }
 }
 
-// Does nothing but count in a run that has diverged.
+// Does nothing but count and collect in a run that has diverged.
 bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float* weights) {
   now_ = now;
   weights_ = weights;
@@ -306,23 +306,25 @@ bool SimulatedRun::AtBoundary(const BoundaryState& state, Nanos now, const float
   CountEpochSamples(state.samples_applied);
   // A resumed run with nothing left to do keeps the loss from before.
   if (session_->position().samples() > 0) session_->NoteLoss(simulation_->Loss());
-  return state.finite && session_->AtBoundary(/*stopped=*/false).has_value();
+  if (state.finite) return session_->AtBoundary(/*stopped=*/false).has_value();
+  Collect(false);
+  return false;
 }
 
 void SimulatedRun::Collect(bool with_solver) {
-  mean_state_ = engine_->MeanState();
+  state_ = engine_->StateOf(weights_);
   if (with_solver) solver_ = simulation_->SolverState();
 }
 
 BoundaryModel SimulatedRun::model() {
-  BoundaryModel model{weights_, mean_state_.data()};
+  BoundaryModel model{weights_, state_.data()};
   for (const auto& [name, values] : solver_) model.solver[name] = values.data();
   model.updates = simulation_->Updates();
   return model;
 }
 
 Evaluation SimulatedRun::Evaluate(Split split, const BestWeights& best) {
-  const auto [weights, state] = best.Or(weights_, mean_state_.data());
+  const auto [weights, state] = best.Or(weights_, state_.data());
   return engine_->Evaluate(split, weights, state);
 }
 
@@ -401,7 +403,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
   if (session_) {
     session_->Describe(summary);
     summary.weights_sha256 =
-        WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), engine_->MeanState().data());
+        WeightsSha256(ModelLayoutOf(*graph_), result.weights.data(), state_.data());
   }
   summary.config_sha256 = config_.config_sha256;
   return summary;
@@ -430,7 +432,8 @@ std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
   std::vector<std::vector<Event>> logs;
   for (const std::string& log : record.logs) logs.push_back(EventLog::Read(log, "record"));
   const std::vector<float> weights = Replay(setup, logs);
-  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(), engine.MeanState().data());
+  return WeightsSha256(ModelLayoutOf(run.graph()), weights.data(),
+                       engine.StateOf(weights.data()).data());
 }
 
 }  // namespace dtrain

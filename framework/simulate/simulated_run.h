@@ -119,7 +119,7 @@ class SimulatedRun : public RunHost {
   // The model at the present boundary.
   Nanos now_ = 0;
   const float* weights_ = nullptr;
-  std::vector<float> mean_state_;
+  std::vector<float> state_;  // batch-norm statistics
   std::map<std::string, std::vector<float>> solver_;
 
   std::optional<RunFolder> folder_;             // none: nothing is written

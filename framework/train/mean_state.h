@@ -1,7 +1,8 @@
 // Batch-norm statistics of a run with several workers.
 //
 // Each worker has its own statistics.  They are never sent with a gradient and never overwritten.  Evaluation,
-// checkpoints and hashes use their mean, weighted by the workers' shares of a full batch.  With one worker, or with
+// checkpoints and hashes use their mean, weighted by the workers' shares of a full batch, or an estimate
+// (estimated_state.h).  With one worker, or with
 // synchronised batch norm, the mean equals each worker's statistics to the bit.  A checkpoint's main file holds the
 // mean alone: the workers of a resumed synchronous run start from it, which changes no weight (training does not read
 // the statistics).  Asynchronous runs save each worker's own statistics in rank files (rank_state.h).

@@ -15,6 +15,7 @@
 #include "framework/setup/run_setup.h"
 #include "framework/setup/schedule_profile.h"
 #include "framework/setup/trained_data.h"
+#include "framework/train/estimated_state.h"
 
 namespace dtrain {
 namespace {
@@ -24,11 +25,13 @@ namespace {
 NetUse UseOf(const RunConfig& config, const RunInputs& inputs, int worker, int workers) {
   const Sampler& sampler = *inputs.sampler;
   const uint64_t last = sampler.steps_per_epoch() - 1;
-  return {.shares = {sampler.ShareOf(0, worker, workers).share.size(),
-                     sampler.ShareOf(last, worker, workers).share.size()},
-          .parts = config.accumulate,
-          .evaluated =
-              std::min(EvaluationBlockOf(*inputs.dataset), inputs.dataset->size(Split::kTest))};
+  return {
+      .shares = {sampler.ShareOf(0, worker, workers).share.size(),
+                 sampler.ShareOf(last, worker, workers).share.size()},
+      .parts = config.accumulate,
+      .evaluated = std::min(EvaluationBlockOf(*inputs.dataset), inputs.dataset->size(Split::kTest)),
+      .estimated = EstimateBatchOf(*inputs.dataset,
+                                   SamplesOfEstimate(config, *inputs.graph, *inputs.dataset))};
 }
 
 // Reads this rank's own file, and no other rank's.

@@ -37,7 +37,8 @@ namespace dtrain {
 // The model at a boundary, borrowed until the run goes on.
 struct BoundaryModel {
   const float* weights = nullptr;
-  const float* state = nullptr;  // batch-norm statistics, their mean over the workers
+  const float* state =
+      nullptr;  // batch-norm statistics: the workers' mean, or estimated (estimated_state.h)
   // --- after Collect with the solver
   std::map<std::string, const float*> solver = {};
   int64_t updates = 0;

@@ -18,6 +18,7 @@
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/train/auto_strategy.h"
+#include "framework/train/estimated_state.h"
 #include "framework/train/mean_state.h"
 #include "framework/train/plan_by_time.h"
 #include "framework/train/rank_state.h"
@@ -102,8 +103,9 @@ class Trainer : public RunHost {
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Pacer> pacer_;
-  Buffer state_;       // batch-norm statistics of this rank's worker
-  Buffer mean_state_;  // their mean over all workers at the last boundary
+  Buffer state_;        // batch-norm statistics of this rank's worker
+  Buffer model_state_;  // those of the model at the last boundary
+  int64_t estimate_samples_ = 0;  // SamplesOfEstimate
   std::unique_ptr<Exchange> exchange_;
   RankCheckpoint world_;    // this run's properties, for rank files
   int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
@@ -209,8 +211,9 @@ void Trainer::PrepareState(const RunInputs& inputs) {
   state_ = Buffer(device(), static_cast<size_t>(graph_->state().size()) * sizeof(float));
   const std::vector<float>& own = inputs.worker ? inputs.worker->statistics : start.state;
   CopyIn(state_.arena(), own.data(), graph_->state().size());
-  mean_state_ = Buffer(state_.bytes());
-  std::copy(start.state.begin(), start.state.end(), mean_state_.f32());
+  model_state_ = Buffer(state_.bytes());
+  std::copy(start.state.begin(), start.state.end(), model_state_.f32());
+  estimate_samples_ = SamplesOfEstimate(config_, *graph_, *dataset_);
   if (!HasWorker()) return;
   pacer_ = std::make_unique<Pacer>(
       *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
@@ -331,19 +334,26 @@ std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
   return session_->AtBoundary(state.stop);
 }
 
-// Also gathers the mean of the batch-norm statistics.
+// Also gathers or estimates the model's batch-norm statistics.
 void Trainer::Collect(bool with_solver) {
   exchange_->Collect(with_solver);
-  const auto count = static_cast<size_t>(graph_->state().size());
-  if (count == 0) return;
+  const std::span<float> state = {model_state_.f32(), model_state_.bytes() / sizeof(float)};
+  if (state.empty()) return;
   const std::vector<float> own = FloatsOf(state_.arena(), graph_->state().size());
+  std::vector<BatchState> estimates;
+  if (estimate_samples_ > 0 && HasWorker()) {
+    Say(Doing::kEvaluating);
+    estimates = EstimateBatches(*net_, *dataset_, *sampler_, estimate_samples_,
+                                exchange_->weights().arena(), own, transport_.rank(), workers());
+  }
   exchange_->AtBoundary([&](Transport& transport) {
-    GatherMeanState(transport, own, StateWeights(*sampler_, workers()), {mean_state_.f32(), count});
+    if (estimate_samples_ > 0) return JoinStates(transport, estimates, state);
+    GatherMeanState(transport, own, StateWeights(*sampler_, workers()), state);
   });
 }
 
 BoundaryModel Trainer::model() {
-  BoundaryModel model{exchange_->HostWeights(), mean_state_.f32()};
+  BoundaryModel model{exchange_->HostWeights(), model_state_.f32()};
   const std::span<float* const> solver = exchange_->solver_state();
   const std::vector<std::string> names = config_.solver.solver->StateNames();
   for (size_t i = 0; i < solver.size(); ++i) model.solver[names[i]] = solver[i];
@@ -354,7 +364,7 @@ BoundaryModel Trainer::model() {
 Evaluation Trainer::Evaluate(Split split, const BestWeights& best) {
   SplitScores mine;
   if (HasWorker()) {
-    const auto [weights, state] = best.Or(exchange_->weights().arena(), mean_state_.f32());
+    const auto [weights, state] = best.Or(exchange_->weights().arena(), model_state_.f32());
     mine = ScoreSplit(*net_, *dataset_, split, weights, state, transport_.rank(), workers(),
                       RunSearchOf(split));
   }
@@ -431,7 +441,7 @@ Summary Trainer::Summarize(ExitCode code) {
     GatherReports(transport, mine, workers(), config_.batch, summary);
   });
   summary.weights_sha256 =
-      WeightsSha256(ModelLayoutOf(*graph_), exchange_->HostWeights(), mean_state_.f32());
+      WeightsSha256(ModelLayoutOf(*graph_), exchange_->HostWeights(), model_state_.f32());
   SaveRecord(summary.weights_sha256);
   SaveTimeline();
   if (!root()) return summary;

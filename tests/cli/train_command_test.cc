@@ -169,6 +169,40 @@ TEST(EvalCommand, PrintsWhatARunPrintsAtItsEnd) {
               ::testing::StartsWith("train accuracy "));
 }
 
+// The statistics belong to no training: two runs of the same steps differ in them alone.
+TEST(EvalCommand, EstimatesStatisticsAsARunDoes) {
+  const TempFolder folder;
+  const std::string config = Config(folder, folder.Write("normed.yaml", R"(
+name: normed
+layers:
+  - {name: conv, type: convolution, outputs: 4, kernel: 5, stride: 3, bias: false}
+  - {name: bn, type: batch_norm}
+  - {name: relu, type: relu}
+  - {name: flat, type: flatten}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+  - {name: accuracy, type: accuracy, input: [fc, label]}
+)"));
+  // Returns the line with the result at the end of a run.
+  const auto run = [&](const std::string& statistics) {
+    const CommandOutcome outcome =
+        RunCommand({"simulate", "--numeric", "--config", config, "--resume", "none", "--output",
+                    (folder / statistics).string(), "--set", "cluster.workers=2", "--set",
+                    "strategy={name: local_sgd, period: 9}", "--set", "max_steps=3", "--set",
+                    "evaluate.statistics=" + statistics});
+    const size_t at = outcome.out.find("test accuracy ");
+    return outcome.out.substr(at, outcome.out.find('\n', at) - at) + " (64 samples)\n";
+  };
+  const auto evaluated = [&](const std::string& statistics) {
+    return RunCommand({"eval", "--weights", (folder / "mean").string(), "--statistics", statistics})
+        .out;
+  };
+  const std::string mean = run("mean"), estimate = run("estimate");
+  EXPECT_NE(estimate, mean);
+  EXPECT_EQ(evaluated("stored"), mean);
+  EXPECT_EQ(evaluated("estimated"), estimate);
+}
+
 TEST(TrainCommand, AModelForOtherSamplesIsRefused) {
   const TempFolder folder;
   std::string text = ReadFile(kLeNet);
