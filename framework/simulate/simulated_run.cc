@@ -252,6 +252,7 @@ Summary SimulatedRun::Run(const EvaluationCallback& on_evaluation) {
 
 void SimulatedRun::BeginSession() {
   if (folder_) MakeFolder(folder_->path());
+  state_ = start_.state;  // a run that is over comes to no boundary
   if (layout_.parameters.entries.empty()) layout_ = ModelLayoutOf(*graph_, *data_);
   // Only files of weights name the data; KeepCheckpoints has hashed them for its own.
   if (folder_ && config_.checkpoint.keep_best && layout_.data_hashes.all.empty()) {
