@@ -101,6 +101,8 @@ class Compressor {
   virtual int64_t EntriesMost(int64_t n, double density) const = 0;
   // Returns the usual number of passes over the values, for the simulator's cost.
   virtual int passes() const = 0;
+  // Returns the keys that change the time of its work and have not their default: "loop=published".
+  virtual std::string cost_keys() const { return ""; }
   // Returns k: the number of entries to choose, exactly or about.
   virtual int64_t Asked(int64_t n, double density) const;
   // Returns the format of sent values; a cast (cast.h) sends all of them in 16 bits.
@@ -147,6 +149,11 @@ struct CompressConfig {
   // dense vectors.  gtopk and oktopk, which select again while they sum, never do so.
   bool PaysDense(double of_density, int workers) const {
     return sends_entries() && exchange == "gather" && of_density * workers >= 1;
+  }
+  // Returns its name in a file of measured costs (CompressCost::compressor); "" for none.
+  std::string cost_name() const {
+    const std::string keys = on() ? compressor->cost_keys() : "";
+    return keys.empty() ? name : name + ":" + keys;
   }
   // Returns the density in an epoch and, for the second one, a step counted from the run's begin.
   double DensityAt(int64_t epoch) const;

@@ -67,6 +67,20 @@ void CompareKernels(const ExecutionPlan& before, const ExecutionPlan& after,
   }
 }
 
+std::string CostIn(const ExecutionPlan& plan) {
+  const CompressCost& cost = plan.compress_cost;
+  return cost.known() ? fmt::format("{} by {} ({:.8})", cost.compressor, cost.file, cost.sha256)
+                      : "passes";
+}
+
+// The same numbers have the same effect, whatever file they are from.
+void CompareCosts(const ExecutionPlan& before, const ExecutionPlan& after,
+                  std::vector<std::string>& out) {
+  const CompressCost &a = before.compress_cost, &b = after.compress_cost;
+  if (a.compressor == b.compressor && a.samples == b.samples) return;
+  out.push_back(fmt::format("compressor's cost {} -> {}", CostIn(before), CostIn(after)));
+}
+
 std::string NodesIn(const ExecutionPlan& plan) {
   return plan.node_of.empty() ? "none" : fmt::format("{}", fmt::join(plan.node_of, " "));
 }
@@ -109,6 +123,9 @@ std::string ToJson(const ExecutionPlan& plan) {
     json["compute_seconds"] = plan.compute_seconds;
     json["sum_seconds"] = plan.sum_seconds;
   }
+  if (plan.compress_cost.known()) {
+    json["compress_cost"] = ordered_json::parse(ToJson(plan.compress_cost));
+  }
   return JsonText(json, 2) + "\n";
 }
 
@@ -135,6 +152,10 @@ ExecutionPlan PlanFromJson(std::string_view text, const std::string& source) {
     if (fields.Has("compute_seconds")) plan.compute_seconds = fields.Amount("compute_seconds");
     if (fields.Has("sum_seconds")) plan.sum_seconds = fields.Amount("sum_seconds");
   }
+  if (fields.Has("compress_cost")) {
+    plan.compress_cost =
+        CompressCostFromJson(fields.Object("compress_cost").dump(), source + ": compress_cost");
+  }
   plan.kernels = KernelsFrom(fields.Object("kernels"), source);
   fields.RejectOthers();
   return plan;
@@ -156,6 +177,7 @@ std::string Differences(const ExecutionPlan& before, const ExecutionPlan& after)
   Compare("nodes", NodesIn(before), NodesIn(after), out);
   Compare("chunk_bytes", before.chunk_bytes, after.chunk_bytes, out);
   CompareBuckets(before, after, out);
+  CompareCosts(before, after, out);
   CompareKernels(before, after, out);
   return Join(out);
 }

@@ -49,6 +49,25 @@ TEST(ExecutionPlan, KnowsWhatItsBucketsWereMeasuredFor) {
   EXPECT_EQ(Differences(SamplePlan(), plan), "") << "the buckets themselves are what counts";
 }
 
+// The same numbers from another file are no difference.
+TEST(ExecutionPlan, KnowsWhatTheCompressorCosts) {
+  EXPECT_THAT(ToJson(SamplePlan()), testing::Not(testing::HasSubstr("compress_cost")));
+  ExecutionPlan plan = SamplePlan();
+  plan.compress_cost = {"topk", {{.density = 0.1, .entries = 10, .seconds = 1e-6}}, "a.json", "12"};
+  EXPECT_EQ(PlanFromJson(ToJson(plan), "plan.json"), plan);
+  EXPECT_EQ(Differences(SamplePlan(), plan), "compressor's cost passes -> topk by a.json (12)");
+  ExecutionPlan other = plan;
+  other.compress_cost.file = "b.json";
+  EXPECT_EQ(Differences(plan, other), "");
+  other.compress_cost.samples[0].seconds = 2e-6;
+  EXPECT_EQ(Differences(plan, other),
+            "compressor's cost topk by a.json (12) -> topk by b.json (12)");
+  EXPECT_EQ(ErrorOf(Edited("\"kernels\"",
+                           "\"compress_cost\": {\"compressor\": \"topk\"}, "
+                           "\"kernels\"")),
+            "plan.json: compress_cost: key 'file' is missing");
+}
+
 TEST(ExecutionPlan, NodesAreWrittenWhereTheCollectiveGoesByThem) {
   EXPECT_THAT(ToJson(SamplePlan()), testing::Not(testing::HasSubstr("node_of")));
   ExecutionPlan plan = SamplePlan();

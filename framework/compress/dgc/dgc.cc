@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "framework/compress/scan_selection.h"
 
 namespace dtrain {
@@ -69,7 +71,7 @@ class Dgc : public Compressor {
                              .Help(
                                  "all-reduce: each worker applies sgd's momentum itself, before "
                                  "the selection, and resets it where an entry is sent");
-    sample_ratio_ = reader.Number("sample_ratio", 0.01)
+    sample_ratio_ = reader.Number("sample_ratio", kSampleRatio)
                         .Above(0)
                         .Max(1)
                         .Help("fraction of a unit's values in the sample for its threshold");
@@ -83,9 +85,13 @@ class Dgc : public Compressor {
   }
   bool corrects_momentum() const override { return corrects_momentum_; }
   int passes() const override { return 2; }
+  std::string cost_keys() const override {
+    return sample_ratio_ == kSampleRatio ? "" : fmt::format("sample_ratio={}", sample_ratio_);
+  }
 
  private:
-  double sample_ratio_ = 0.01;
+  static constexpr double kSampleRatio = 0.01;  // default of the key
+  double sample_ratio_ = kSampleRatio;
   bool corrects_momentum_ = true;
 };
 

@@ -124,6 +124,7 @@ class GaussianK : public Compressor {
     return std::min(n, published_ ? kCap * k : BracketedGaussian::EntriesMost(k));
   }
   int passes() const override { return published_ ? 3 : 2; }
+  std::string cost_keys() const override { return published_ ? "loop=published" : ""; }
 
  private:
   bool published_ = false;

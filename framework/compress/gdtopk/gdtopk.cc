@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include <fmt/format.h>
+
 #include "framework/compress/scan.h"
 #include "framework/core/random.h"
 
@@ -118,7 +120,7 @@ class GdTopK : public Compressor {
                                       "epoch: send the whole residual at the end of each epoch; "
                                       "none: at the end of the run");
     config.flush_epochs = flush == "epoch";
-    sample_ratio_ = reader.Number("sample_ratio", 0.01)
+    sample_ratio_ = reader.Number("sample_ratio", kSampleRatio)
                         .Above(0)
                         .Max(1)
                         .Help("fraction of a layer's values in the sample for its threshold");
@@ -132,9 +134,13 @@ class GdTopK : public Compressor {
   int64_t Asked(int64_t n, double density) const override { return CeilOfShare(density, n); }
   int64_t EntriesMost(int64_t n, double density) const override { return Asked(n, density); }
   int passes() const override { return 3; }
+  std::string cost_keys() const override {
+    return sample_ratio_ == kSampleRatio ? "" : fmt::format("sample_ratio={}", sample_ratio_);
+  }
 
  private:
-  double sample_ratio_ = 0.01;
+  static constexpr double kSampleRatio = 0.01;  // default of the key
+  double sample_ratio_ = kSampleRatio;
 };
 
 DTRAIN_COMPRESSOR(

@@ -13,6 +13,8 @@
 // residual is what its part differs from an equal share.
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "framework/compress/coding.h"
 #include "framework/core/random.h"
 #include "framework/core/state_record.h"
@@ -208,17 +210,23 @@ class PowerCoding : public Coding {
 class PowerSgd : public Coder {
  public:
   void Configure(config::Reader& reader, CompressConfig&) override {
-    rank_ = reader.Int("rank", 4).Min(1).Help(
-        "columns of the two factors of a matrix; no more than its rows and its columns");
+    rank_ =
+        reader.Int("rank", kRank)
+            .Min(1)
+            .Help("columns of the two factors of a matrix; no more than its rows and its columns");
   }
   bool MayChange(std::string_view key) const override { return key != "rank"; }
+  std::string cost_keys() const override {
+    return rank_ == kRank ? "" : fmt::format("rank={}", rank_);
+  }
   std::unique_ptr<Coding> MakeCoding(std::vector<ArenaEntry> parameters, int workers,
                                      uint64_t seed) const override {
     return std::make_unique<PowerCoding>(std::move(parameters), rank_, workers, seed);
   }
 
  private:
-  int64_t rank_ = 4;
+  static constexpr int64_t kRank = 4;  // default of the key
+  int64_t rank_ = kRank;
 };
 
 DTRAIN_COMPRESSOR("powersgd", PowerSgd,

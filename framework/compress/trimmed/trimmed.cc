@@ -95,6 +95,7 @@ class Trimmed : public Compressor {
     return search_ ? std::min(n, kSentMost * k) : k;
   }
   int passes() const override { return 4; }
+  std::string cost_keys() const override { return search_ ? "selector=search" : ""; }
 
  private:
   bool search_ = false;
