@@ -27,7 +27,8 @@ GradientStatistics* StudyOf(const ExchangeSpec& spec, const HostedActor& host) {
 
 Compression::Compression(const ExchangeSpec& spec, HostedActor& host, VectorOps& ops,
                          const CompressedRange& what)
-    : what_(what),
+    : spec_(spec),
+      what_(what),
       compressor_(spec.actors.compress.compressor.get()),
       host_(host),
       vectors_(host.vectors),
@@ -206,11 +207,29 @@ VectorSlice Compression::Take() {
 }
 
 CompressionReport Compression::report() const {
-  const int64_t passes = whole_ ? 1 : compressor_->passes();
   const bool all = whole_ || wire_ != Wire::kFp32;
-  return {.entries_sent = all ? range_.size() : count_,
-          .entries = range_.size(),
-          .bytes = passes * range_.size() * static_cast<int64_t>(sizeof(float))};
+  CompressionReport report{.entries_sent = all ? range_.size() : count_, .entries = range_.size()};
+  if (!whole_ && spec_.compress_cost.known()) {
+    report.time = ChargedTime();
+  } else {
+    const int64_t passes = whole_ ? 1 : compressor_->passes();
+    report.bytes = passes * range_.size() * static_cast<int64_t>(sizeof(float));
+  }
+  return report;
+}
+
+// Each unit is a selection of its own; a cast has no units.
+Nanos Compression::ChargedTime() const {
+  std::vector<Range> units = {range_};
+  if (wire_ == Wire::kFp32) {
+    units = UnitsOf(spec_.actors.compress.scope, range_, spec_.layer_gradients.ranges,
+                    spec_.actors.buckets);
+  }
+  Nanos time = 0;
+  for (const Range& unit : units) {
+    time += spec_.compress_cost.SelectTime(unit.size(), what_.density);
+  }
+  return time;
 }
 
 bool RunSliceOf(Compression& compression, const Clock* clock, WorkDone& done) {

@@ -62,6 +62,9 @@ class Compression {
   bool CheckSlice();
   bool RoundSlice();
 
+  Nanos ChargedTime() const;
+
+  const ExchangeSpec& spec_;
   const CompressedRange what_;
   const Compressor* const compressor_;
   HostedActor& host_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/core/compress_cost.h"
 #include "framework/core/layout.h"
 #include "framework/core/state_record.h"
 #include "framework/exchange/boundary_schedule.h"
@@ -45,6 +46,9 @@ struct ExchangeSpec {
   std::vector<int> rank_nodes;  // node of each rank; empty if unknown
   bool window = true;           // ranks of one node share vectors in shared memory (NodeWindow)
 
+  // Charged for compression in virtual time; empty: passes over memory are counted, and in a real run
+  // the time is measured.
+  CompressCost compress_cost;
   bool ghost = false;     // vectors have sizes only, without arithmetic
   bool record = false;    // records the order of events
   bool timeline = false;  // records what each rank does at what time

@@ -92,6 +92,7 @@ bool GradientReduction::RunSlice() {
       return !remaining_.empty() || StartDense();
     case Stage::kEncoding:
       return EncodeParameter();
+    case Stage::kEncoded:
     case Stage::kWaiting:
       return StartRound();
     case Stage::kScattering:
@@ -229,10 +230,14 @@ void GradientReduction::BeginSelecting() {
   stage_ = Stage::kSelecting;
 }
 
+// A measured time passes before the sum starts: it is the cost of this slice, and the sum is left to the next one.
 bool GradientReduction::Select() {
-  if (RunSliceOf(*compression_, parts_.clock, done_)) return true;
-  if (!compress_.rounds()) selected_ = compression_->Take();
-  compression_ = nullptr;
+  if (compression_ != nullptr) {
+    if (RunSliceOf(*compression_, parts_.clock, done_)) return true;
+    if (!compress_.rounds()) selected_ = compression_->Take();
+    compression_ = nullptr;
+    if (spec_.compress_cost.known()) return true;
+  }
   if (!compress_.PaysDense(density_, spec_.placement().workers)) return StartCompressed();
   stage_ = Stage::kFilling;
   remaining_ = range_;
@@ -317,11 +322,19 @@ bool GradientReduction::EncodeParameter() {
     if (round_ == 0) done_.finite &= ops_.Finite(values, where.size());
     coding_->Encode(round_, parameter_, values, words_[round].data());
   }
-  done_.Wrote(where.size());
+  const CompressCost& cost = spec_.compress_cost;
+  if (!cost.known()) {
+    done_.Wrote(where.size());
+  } else if (parameter_ == 0) {  // for all parameters of this round
+    done_.compression.time +=
+        cost.EncodeTime(range_.size(), spec_.placement().workers) / std::ssize(coding_->rounds());
+  }
   ++done_.selection_slices;
   if (++parameter_ < parameters_.size()) return true;
   parameter_ = 0;
-  return StartRound();
+  if (!cost.known()) return StartRound();
+  stage_ = Stage::kEncoded;  // as in Select
+  return true;
 }
 
 bool GradientReduction::StartRound() {
@@ -335,7 +348,9 @@ bool GradientReduction::StartRound() {
   if (last) TellNotFinite();
   done_.compression.Add({.entries_sent = round.words,
                          .entries = last ? range_.size() : 0,
-                         .bytes = range_.size() * static_cast<int64_t>(sizeof(float))});
+                         .bytes = spec_.compress_cost.known()
+                                      ? 0
+                                      : range_.size() * static_cast<int64_t>(sizeof(float))});
   const auto count = static_cast<size_t>(round.words + (round.gathered ? round.words % 2 : 0));
   const std::span<float> words{spec_.ghost ? nullptr : words_[static_cast<size_t>(round_)].data(),
                                count};
@@ -384,7 +399,12 @@ bool GradientReduction::DecodeParameter() {
     coding_->Finish(parameter_, host_.vectors.SliceWithValues(residual_, where, ops_),
                     Gradients() + where.begin);
   }
-  done_.Wrote(2 * where.size());
+  const CompressCost& cost = spec_.compress_cost;
+  if (!cost.known()) {
+    done_.Wrote(2 * where.size());
+  } else if (parameter_ == 0) {  // for all parameters
+    done_.compression.time += cost.DecodeTime(range_.size(), spec_.placement().workers);
+  }
   ++done_.selection_slices;
   if (++parameter_ < parameters_.size()) return true;
   stage_ = Stage::kIdle;

@@ -75,6 +75,7 @@ class GradientReduction {
     kSelecting,   // entries, or rounded values, leave the residual
     kFilling,     // they become a dense vector
     kEncoding,    // the words of a round
+    kEncoded,     // they are encoded, and their measured time passes in a simulation
     kWaiting,     // they are encoded, but the range before has rounds to start
     kSumming,     // the network has it
     kScattering,  // gradient = the sum of selected entries

@@ -80,10 +80,11 @@ void SimRank::Look() {
     const EffectQueue& effects = driver.effects();
     const int64_t written = effects.done().bytes_written,
                   selected = effects.done().selection_slices;
+    const Nanos compressed = effects.done().compression.time;
     const bool progressed = driver.Progress();
     if (!StepMoved() && !Bury() && !progressed) break;
     const int64_t bytes = effects.done().bytes_written - written;
-    const Nanos cost = compute_.VectorTime(bytes);
+    const Nanos cost = compute_.VectorTime(bytes) + (effects.done().compression.time - compressed);
     if (cost == 0) continue;
     busy_until_ = events_.now() + cost;
     if (RankTimeline* const timeline = parts_.timeline.get()) {
@@ -270,6 +271,7 @@ void SimRank::VisitCounts(StateVisitor& visitor) {
   visitor.Int("entries_sent", compression.entries_sent);
   visitor.Int("entries", compression.entries);
   visitor.Int("compressed_bytes", compression.bytes);
+  visitor.Int("compress_time", compression.time);
   const Collective::Traffic now = parts_.driver.traffic();
   traffic_before_ = {traffic.bytes_sent - now.bytes_sent,
                      traffic.bytes_received - now.bytes_received, traffic.messages - now.messages,
@@ -277,7 +279,7 @@ void SimRank::VisitCounts(StateVisitor& visitor) {
   const CompressionReport compressed = parts_.driver.compression();
   compression_before_ = {compression.entries_sent - compressed.entries_sent,
                          compression.entries - compressed.entries,
-                         compression.bytes - compressed.bytes};
+                         compression.bytes - compressed.bytes, compression.time - compressed.time};
 }
 
 void SimRank::SupposeSamples() {

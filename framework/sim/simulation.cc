@@ -49,13 +49,25 @@ ReduceTime TimeOfSums(const SimulationSetup& setup) {
   };
 }
 
+// The arithmetic of the exchange thread for a vector of so many bytes: the compressor's, measured or by its passes,
+// and `vectors` vectors written besides.  It takes the values for one unit.
+std::function<Nanos(int64_t)> TimeOfCompression(const SimulationSetup& setup, int vectors,
+                                                const ComputeModel& compute) {
+  const CompressConfig& compress = setup.exchange.actors.compress;
+  const CompressCost& cost = setup.exchange.compress_cost;
+  if (!cost.known()) vectors += compress.compressor->passes();
+  return [cost, density = compress.density, vectors, compute](int64_t bytes) {
+    return cost.SelectTime(bytes / static_cast<int64_t>(sizeof(float)), density) +
+           compute.VectorTime(vectors * bytes);
+  };
+}
+
 // Sums in 16 bits: half of the bytes, plus the arithmetic for the residual and the rounding.
 ReduceTime TimeOfRoundedSums(const SimulationSetup& setup, const ComputeModel& compute) {
   return
-      [cost = CostOfAllReduce(setup),
-       vectors = 1 + setup.exchange.actors.compress.compressor->passes(), compute](int64_t bytes) {
+      [cost = CostOfAllReduce(setup), time = TimeOfCompression(setup, 1, compute)](int64_t bytes) {
         const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
-        return ToSeconds(cost.Of((n + 1) / 2) + compute.VectorTime(vectors * bytes));
+        return ToSeconds(cost.Of((n + 1) / 2) + time(bytes));
       };
 }
 
@@ -71,9 +83,9 @@ ReduceTime TimeOfSelections(const SimulationSetup& setup, const ComputeModel& co
   if (compress.PaysDense(compress.density, setup.exchange.placement().workers)) {
     sum = [cost = CostOfAllReduce(setup)](int64_t n) { return cost.Of(n); };
   }
-  return [sum, vectors = 2 + compress.compressor->passes(), compute](int64_t bytes) {
+  return [sum, time = TimeOfCompression(setup, 2, compute)](int64_t bytes) {
     const int64_t n = bytes / static_cast<int64_t>(sizeof(float));
-    return ToSeconds(sum(n) + compute.VectorTime(vectors * bytes));
+    return ToSeconds(sum(n) + time(bytes));
   };
 }
 
@@ -277,7 +289,8 @@ SimulationResult Simulation::World::Result() {
     result.protocol.Add(rank->protocol());
     result.compression.Add(rank->compression());
     result.compress_longest =
-        std::max(result.compress_longest, compute.VectorTime(rank->compression().bytes));
+        std::max(result.compress_longest,
+                 compute.VectorTime(rank->compression().bytes) + rank->compression().time);
     hash.Update(HashState(driver));
     if (rank->timeline() == nullptr) continue;
     const Rank id = static_cast<Rank>(result.timelines.size());

@@ -57,7 +57,7 @@ struct CompressionReport {
   int64_t entries_sent = 0;
   int64_t entries = 0;
   int64_t bytes = 0;  // bytes that all passes over vectors read; simulated time depends on it
-  Nanos time = 0;     // wall time
+  Nanos time = 0;     // wall time; in virtual time what measured costs charge (CompressCost)
 
   double density() const {
     return static_cast<double>(entries_sent) / static_cast<double>(std::max<int64_t>(entries, 1));
