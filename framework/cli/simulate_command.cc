@@ -60,9 +60,10 @@ double WaitOf(const Summary& summary) {
   return all > 0 ? wait / all : 0;
 }
 
-void Save(const RunFolder& folder, const RunConfig& config, const Summary& summary,
-          const std::vector<std::string>& timelines) {
-  folder.WriteSummary(summary);  // before config.yaml: it marks the folder as a run's
+void Save(const RunFolder& folder, const RunConfig& config, const ExecutionPlan& plan,
+          const Summary& summary, const std::vector<std::string>& timelines) {
+  folder.WriteSummary(summary);  // before the others: it marks the folder as a run's
+  folder.WritePlan(plan);
   folder.WriteConfig(config.effective_yaml);
   if (timelines.empty()) return;
   TimelineFile file(folder.timeline());
@@ -121,7 +122,7 @@ std::optional<Summary> SimulateOnce(const SimulateOptions& options, const RunCon
   const Summary summary = run.Run();
   watched.reset();
   WarnOfGuessing(summary, which.name);
-  if (lock) Save(RunFolder(output), config, summary, run.timelines());
+  if (lock) Save(RunFolder(output), config, run.plan(), summary, run.timelines());
   return summary;
 }
 
@@ -354,7 +355,8 @@ static void AddSimulateCommand(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,
-                   "folder for config.yaml, metrics.jsonl, summary.json, the best weights and what "
+                   "folder for config.yaml, plan.json, metrics.jsonl, summary.json, the best "
+                   "weights and what "
                    "other keys "
                    "ask for (tensorboard, timeline, gradients)")
       ->type_name("DIR");

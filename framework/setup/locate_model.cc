@@ -17,7 +17,8 @@ namespace {
 constexpr int kFoldersAboveProgram = 3;
 
 bool IsPath(const std::string& given) {
-  return given.find('/') != std::string::npos || given.ends_with(".yaml");
+  return given.find('/') != std::string::npos || given.ends_with(".yaml") ||
+         given.ends_with(".json");
 }
 
 // Returns the folders of this program's own files: the source trees that may contain it, and its installation.
@@ -60,12 +61,17 @@ std::vector<fs::path> FoldersOf(const std::string& kind, const std::string& conf
   return folders;
 }
 
-// Returns all YAML files by name.  If several folders have a name, the first one counts.
-std::map<std::string, fs::path> NamedFiles(const std::vector<fs::path>& folders) {
+// Returns the extension of files of `kind`.  People write all of them but costs, which are measured.
+std::string ExtensionOf(const std::string& kind) { return kind == "costs" ? ".json" : ".yaml"; }
+
+// Returns all files of `kind` by name.  If several folders have a name, the first one counts.
+std::map<std::string, fs::path> NamedFiles(const std::string& kind,
+                                           const std::string& config_file) {
   std::map<std::string, fs::path> files;
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : FoldersOf(kind, config_file)) {
     for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.path().extension() == ".yaml") files.emplace(entry.path().stem(), entry.path());
+      if (entry.path().extension() != ExtensionOf(kind)) continue;
+      files.emplace(entry.path().stem(), entry.path());
     }
   }
   return files;
@@ -89,9 +95,10 @@ std::string LookedIn(const std::string& kind, const std::string& config_file) {
 // Returns a hint for a name that no file of `kind` has; for "" without a suggestion.
 std::string Hint(const std::string& kind, const std::string& name, const std::string& config_file) {
   std::vector<std::string> names;
-  for (const auto& [known, file] : NamedFiles(FoldersOf(kind, config_file))) names.push_back(known);
-  const std::string allowed =
-      names.empty() ? "give the path of a YAML file" : SuggestName(name, names);
+  for (const auto& [known, file] : NamedFiles(kind, config_file)) names.push_back(known);
+  const std::string allowed = names.empty() ? std::string("give the path of a ") +
+                                                  (kind == "costs" ? "JSON" : "YAML") + " file"
+                                            : SuggestName(name, names);
   return allowed + "; " + LookedIn(kind, config_file);
 }
 
@@ -128,7 +135,7 @@ std::vector<fs::path> ModelFolders(const std::string& config_file) {
 }
 
 std::map<std::string, fs::path> NamedModels(const std::string& config_file) {
-  return NamedFiles(ModelFolders(config_file));
+  return NamedFiles("models", config_file);
 }
 
 fs::path LocateModel(const std::string& model, const std::string& config_file) {
@@ -160,7 +167,7 @@ ModelConfig ReadModelConfig(config::Reader reader, const std::string& config_fil
 }
 
 std::map<std::string, fs::path> NamedClusters(const std::string& config_file) {
-  return NamedFiles(FoldersOf("clusters", config_file));
+  return NamedFiles("clusters", config_file);
 }
 
 fs::path LocateCluster(const std::string& cluster, const std::string& config_file) {
@@ -172,11 +179,21 @@ fs::path LocateCluster(const std::string& cluster, const std::string& config_fil
                     Hint("clusters", cluster, config_file));
 }
 
+fs::path LocateCosts(const std::string& costs, const std::string& config_file) {
+  return IsPath(costs) ? AtPath(costs, config_file)
+                       : Named(costs, NamedFiles("costs", config_file));
+}
+
+std::string CostsHint(const std::string& costs, const std::string& config_file) {
+  if (IsPath(costs)) return "dtrain bench topk --costs FILE measures them";
+  return Hint("costs", costs, config_file);
+}
+
 std::string ModelHint(const std::string& model, const std::string& config_file) {
   return Hint("models", model, config_file);
 }
 
-std::map<std::string, fs::path> NamedConfigs() { return NamedFiles(FoldersOf("runs", "")); }
+std::map<std::string, fs::path> NamedConfigs() { return NamedFiles("runs", ""); }
 
 fs::path LocateConfig(const std::string& config) {
   // If a path exists and cannot be examined (a loop of links, a name that is too long), its reader reports the error.

@@ -40,6 +40,12 @@ std::map<std::string, std::filesystem::path> NamedClusters(const std::string& co
 // Returns the file of `cluster`, a name or a path.  Throws ConfigError, naming the known clusters, if there is none.
 std::filesystem::path LocateCluster(const std::string& cluster, const std::string& config_file);
 
+// Returns the file of measured compressor costs that `costs` names: a path as that of a model, or the name of a JSON file
+// in the folders `costs` beside those of models.  Returns an empty path if there is none.
+std::filesystem::path LocateCosts(const std::string& costs, const std::string& config_file);
+// Returns a hint for one that does not exist: the known names, and the folders that were searched.
+std::string CostsHint(const std::string& costs, const std::string& config_file);
+
 // Returns the configs in the folders `runs` beside those of models.
 std::map<std::string, std::filesystem::path> NamedConfigs();
 // Returns the file of `config`: a path from the working directory, else one from the folders above the program or from

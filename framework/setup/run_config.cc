@@ -256,7 +256,42 @@ void ReadBatchNorm(Reader root, RunConfig& run) {
   }
 }
 
-void ReadMachine(Reader root, RunConfig& run) {
+// Reads the file of measured costs.  A recorded run needs none, since a replay takes no times from it.
+void ReadCosts(Reader root, Reader cluster, const std::string& config_file, bool recorded,
+               RunConfig& run) {
+  const std::string name = static_cast<std::string>(
+      cluster.String("compress_costs", "none")
+          .Help("simulation and dtrain plan: measured seconds of the compressor, a file of dtrain "
+                "bench topk --costs or its name in configs/costs; none: passes over memory at "
+                "memory_gbyte_s"));
+  if (name == "none" || recorded) return;
+  run.costs_where = cluster.Where("compress_costs");
+  const fs::path file = LocateCosts(name, config_file);
+  if (file.empty()) {
+    return cluster.AddError("compress_costs", "there is no file of compressor costs '" + name + "'",
+                            CostsHint(name, config_file));
+  }
+  try {
+    const CompressCosts costs = ReadCompressCosts(file);
+    run.costs_device = costs.device;
+    const std::string compressor = run.compress.cost_name();
+    if (const CompressCost* const cost = costs.Find(compressor)) {
+      run.compress_cost = *cost;
+    } else if (!compressor.empty()) {
+      cluster.AddError(
+          "compress_costs",
+          fmt::format("{} has no costs of compressor '{}'; it has those of {}", file.string(),
+                      compressor, costs.Names()),
+          fmt::format("measure them: dtrain bench topk --compressors {} --costs FILE", compressor),
+          {root.Section("compress").At()});
+    }
+  } catch (const Error& error) {
+    cluster.AddError("compress_costs", error.what(),
+                     "dtrain bench topk --costs FILE writes such a file");
+  }
+}
+
+void ReadMachine(Reader root, const std::string& config_file, bool recorded, RunConfig& run) {
   run.collective =
       static_cast<std::string>(root.String("collective", "ordered")
                                    .OneOf(CollectiveNames())
@@ -277,6 +312,7 @@ void ReadMachine(Reader root, RunConfig& run) {
       cluster.Int("workers", 1).Min(1).Help("number of worker processes; --workers overrides it");
   run.workers_given = cluster.Has("workers");
   run.cluster = ReadCluster(cluster, static_cast<int>(run.workers));
+  ReadCosts(root, cluster, config_file, recorded, run);
   run.device = static_cast<std::string>(
       root.String("device", "auto")
           .OneOf({"auto", "cpu", "cuda"})
@@ -452,7 +488,8 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadStrategy(root, run);
   ReadCompress(root, run);
   ReadBatchNorm(root, run);
-  ReadMachine(root, run);
+  const bool recorded = with_model && before == nullptr && !model_yaml.empty();
+  ReadMachine(root, document.file_name(), recorded, run);
   if (with_model) CheckDevice(root, run);  // a simulation of a profile computes nothing
   ReadRecords(root, run);
   ReadPlanKeys(root, run);

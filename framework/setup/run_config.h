@@ -13,6 +13,7 @@
 #include "framework/checkpoint/checkpoint_config.h"
 #include "framework/cluster/cluster_config.h"
 #include "framework/config/reader.h"
+#include "framework/core/compress_cost.h"
 #include "framework/data/data_config.h"
 #include "framework/setup/evaluate_config.h"
 #include "framework/setup/locate_model.h"
@@ -45,6 +46,9 @@ struct RunConfig {
   bool window = true;            // ranks of a node read each other's vectors in shared memory
   int64_t workers = 1;
   bool workers_given = false;   // given by the file or an override, not the default
+  CompressCost compress_cost;   // of the compressor, if cluster.compress_costs names a file
+  std::string costs_device;     // its device ("cpu", "cuda"); "" without a file
+  std::string costs_where;      // "file:line:column" of the key, for errors
   ClusterConfig cluster;        // the machines that are simulated, or paced
   std::vector<int> node_of;     // node of each worker, if PlaceOnHosts or a record gave it
   std::vector<int> rank_hosts;  // host of each rank, if PlaceOnHosts gave it

@@ -99,8 +99,16 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
   if (!numeric) rule.evaluate_every_epochs = rule.evaluate_every_steps = 0;
   rule.checkpoint_every_epochs = rule.checkpoint_every_steps = 0;
   DescribeModel(profile, rule);
+  DecideCost(profile);
   progress_.last_samples = rule.last_samples;
   PlanBuckets();
+  if (!graph_) {  // DecidePlan has not described the run
+    plan_.isa = IsaName(CpuIsa());
+    plan_.precision = config.precision;
+    plan_.workers = static_cast<int>(config.workers);
+    plan_.collective = config.collective;
+    plan_.buckets = setup_.exchange.actors.buckets;
+  }
   if (numeric) MakeEngine();
 }
 
@@ -131,6 +139,23 @@ LayerGradients SimulatedRun::PlannedLayerGradients() const {
     layer_gradients.reduce_seconds = std::move(measured);
   }
   return layer_gradients;
+}
+
+// The cost is that of the config's file or, with `plan: FILE`, that of the plan if it has one.
+void SimulatedRun::DecideCost(const std::optional<ModelProfile>& profile) {
+  const CompressCost& own = config_.compress_cost;
+  const bool planned =
+      plan_.compress_cost.known() && plan_.compress_cost.compressor == config_.compress.cost_name();
+  if (!planned) plan_.compress_cost = own;
+  setup_.exchange.compress_cost = plan_.compress_cost;
+  if (planned || !own.known() || !profile || profile->device == config_.costs_device) return;
+  throw ConfigError(
+      fmt::format("{}: the compressor costs of {} were measured on device '{}', the profile of {} "
+                  "on '{}'",
+                  config_.costs_where, own.file, config_.costs_device, profile->model,
+                  profile->device),
+      "give costs and times of the same machine: dtrain bench topk --device " + profile->device +
+          " --costs FILE");
 }
 
 // Plans by the times that a run on this cluster would measure, unless `plan: FILE` has them.
@@ -179,6 +204,7 @@ std::optional<int64_t> SimulatedRun::KeepCheckpoints(const fs::path& output,
   engine_->CountFrom(rule.step_offset);
   ExecutionPlan plan = plan_;
   FollowPlanOf(start_, config_, plan);  // warns if it cannot be followed
+  plan_.compress_cost = setup_.exchange.compress_cost = plan.compress_cost;
   if (PlansByTime(config_)) {
     plan_.buckets = setup_.exchange.actors.buckets = plan.buckets;
     plan_.predicted_seconds = plan.predicted_seconds;

@@ -71,6 +71,8 @@ class SimulatedRun : public RunHost {
   const std::vector<std::string>& timelines() const { return timelines_; }
 
   const SimulationSetup& setup() const { return setup_; }
+  // Returns the execution plan of the run (plan.json), with the compressor's cost.
+  const ExecutionPlan& plan() const { return plan_; }
   // Returns the layer gradients with their ready times and the time of an all-reduce: as the profile measured it for
   // this config, else as simulated for the cluster.
   LayerGradients PlannedLayerGradients() const;
@@ -90,6 +92,7 @@ class SimulatedRun : public RunHost {
   }
 
   void DescribeModel(const std::optional<ModelProfile>& profile, const BoundarySchedule& rule);
+  void DecideCost(const std::optional<ModelProfile>& profile);
   void PlanBuckets();
   void MakeEngine();
   void GoOn();

@@ -72,6 +72,7 @@ void DecideInputs(const RunConfig& config, const TrainRequest& request, const Ru
   inputs.start = FindStart(*inputs.graph, *inputs.dataset, config, request, folder, RunTime::kReal);
   inputs.layout = ModelLayoutOf(*inputs.graph, *inputs.dataset);
   inputs.plan = DecidePlan(config, *inputs.graph, workers, threads);
+  inputs.plan.compress_cost = {};  // `plan: FILE` may be a simulation's
   FollowPlanOf(inputs.start, config, inputs.plan);
   if (inputs.start.plan) ForgetUnknownKernels(*inputs.graph, inputs.plan);
   inputs.net = MakeNet(*inputs.graph, UseOf(config, inputs, 0, workers), inputs.plan);

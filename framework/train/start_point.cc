@@ -109,6 +109,15 @@ void FollowNodesOf(const ExecutionPlan& before, ExecutionPlan& plan) {
   plan.node_of = before.node_of;
 }
 
+// Keeps what the compressor cost in the resumed simulation, so that virtual time goes on as it was.
+void FollowCostOf(const ExecutionPlan& before, ExecutionPlan& plan) {
+  const CompressCost &old_cost = before.compress_cost, &new_cost = plan.compress_cost;
+  if (old_cost.compressor != new_cost.compressor || old_cost.samples == new_cost.samples) return;
+  log::Info("{} costs what it did in the run before ({}), not what {} says now",
+            old_cost.compressor, old_cost.file, new_cost.file);
+  plan.compress_cost = old_cost;
+}
+
 }  // namespace
 
 StartPoint FindStart(const Graph& graph, Dataset& data, const RunConfig& config,
@@ -140,6 +149,7 @@ void FollowPlanOf(const StartPoint& start, const RunConfig& config, ExecutionPla
     plan.compute_seconds = start.plan->compute_seconds;
     plan.sum_seconds = start.plan->sum_seconds;
   }
+  FollowCostOf(*start.plan, plan);
   ExecutionPlan before = *start.plan;
   if (!BucketsMatter(config, before, plan)) before.buckets = plan.buckets;
   const std::string differences = Differences(before, plan);
