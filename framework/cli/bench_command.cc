@@ -16,6 +16,7 @@
 #include "framework/bench/training/exchange_run.h"
 #include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
+#include "framework/cli/doctor_report.h"
 #include "framework/cli/scenario.h"
 #include "framework/core/file.h"
 #include "framework/core/statistics.h"
@@ -37,6 +38,7 @@ struct BenchOptions {
   BenchAllreduceOptions allreduce;
   BenchLinkOptions link;
   BenchTopkOptions topk;
+  std::string costs;  // file that bench topk writes; "": none
   std::string model = "lenet5";
   std::string data = "digits";
   int64_t batch = 64;
@@ -244,12 +246,25 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
       ->check(CLI::PositiveNumber);
 }
 
-int BenchSelections(const BenchOptions& options) {
+int BenchSelections(const BenchOptions& options, const CLI::App& command) {
   Device device;
   if (DeviceKindOf(options.device) == DeviceKind::kCuda) {
     device = {DeviceKind::kCuda, 1, CpuIsa(), Precision::kFp32, OpenCuda(Precision::kFp32)};
   }
-  return BenchTopk(options.topk, device, std::cout);
+  if (options.costs.empty()) return BenchTopk(options.topk, device, std::cout);
+  BenchTopkOptions topk = options.topk;
+  const BenchTopkOptions usual = BenchTopkOptions::ForCosts();
+  if (command.count("--compressors") == 0) topk.compressors = usual.compressors;
+  if (command.count("--sizes") == 0) topk.sizes = usual.sizes;
+  if (command.count("--density") == 0) topk.densities = usual.densities;
+  CompressCosts costs{.device = std::string(NameOf(device.kind)),
+                      .machine = device.queue != nullptr ? CudaGpu() : CpuName(),
+                      .isa = IsaName(CpuIsa()),
+                      .threads = 1,
+                      .source = fmt::format("dtrain bench topk, {} values", topk.distribution)};
+  BenchTopk(topk, device, std::cout, &costs.costs);
+  WriteOutput(options.costs, ToJson(costs));
+  return 0;
 }
 
 void AddTopkOptions(CLI::App& command, BenchOptions& bench) {
@@ -257,15 +272,31 @@ void AddTopkOptions(CLI::App& command, BenchOptions& bench) {
   BenchTopkOptions& options = bench.topk;
   command
       .add_option("--compressors", options.compressors,
-                  "compressors to measure, optionally with keys, as in gaussiank:loop=published")
+                  "compressors to measure, optionally with keys, as in gaussiank:loop=published "
+                  "(with --costs: all)")
       ->capture_default_str();
-  command.add_option("--sizes", options.sizes, "vector lengths")
+  command
+      .add_option("--sizes", options.sizes,
+                  "vector lengths (with --costs: 1000,10000,100000,1000000,10000000)")
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{2'000'000'000}));
-  command.add_option("--density", options.density, "fraction of the values to select")
+  command
+      .add_option("--density", options.densities,
+                  "fractions of the values to select (with --costs: 0.001,0.01,0.1)")
+      ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 0.999999));
+  command
+      .add_option("--coder-workers", options.workers,
+                  "numbers of workers whose words a coder (ef_signsgd, powersgd) decodes")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  command
+      .add_option("--costs", bench.costs,
+                  "write the times to this file, for cluster.compress_costs")
+      ->type_name("FILE");
   command
       .add_option("--distribution", options.distribution,
                   "distribution of the values: normal or laplace")
@@ -347,10 +378,12 @@ static void AddBenchCommand(CLI::App& app, Invocation& invocation) {
                     return BenchLayers(*options);
                   }),
       *options);
-  AddTopkOptions(*AddCommand(*bench, invocation, "topk",
-                             "measure top-k selection by compressors, compared with a plain read",
-                             [=] { return BenchSelections(*options); }),
-                 *options);
+  AddTopkOptions(
+      *AddCommand(*bench, invocation, "topk",
+                  "measure selections, casts and coders of compressors, compared with a "
+                  "plain read",
+                  [=] { return BenchSelections(*options, *bench->get_subcommand("topk")); }),
+      *options);
 }
 
 DTRAIN_COMMAND("bench", 100, AddBenchCommand);

@@ -39,14 +39,6 @@ std::string FirstLine(const fs::path& path) {
   return line;
 }
 
-std::string CpuName() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
-
 #if defined(__x86_64__)
 void FindAmx(DoctorInfo& info) {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -150,6 +142,14 @@ void FindNames(DoctorInfo& info) {
 }
 
 }  // namespace
+
+std::string CpuName() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
 
 DoctorInfo GatherDoctorInfo() {
   DoctorInfo info;

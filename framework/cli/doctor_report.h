@@ -37,6 +37,9 @@ struct DoctorInfo {
 
 DoctorInfo GatherDoctorInfo();
 
+// Returns the name of this machine's CPU, "unknown" if the system does not tell.
+std::string CpuName();
+
 // Returns one text for each known problem that the information shows, with its remedy.
 std::vector<std::string> AdviceFor(const DoctorInfo& info);
 

@@ -124,6 +124,10 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain simulate --config quickstart --cluster hetero_1_1.3_1.6_2_interleaved --set batch=256 "
      "--set cluster.per_node=4 --compare ps_ssp gssp gssp+gdtopk inhad",
      kTwoSteps},
+    {"dtrain bench topk --costs here.json", " --seconds 0 --sizes 1000,100000"},
+    {"dtrain simulate --config quickstart --workers 8 --set cluster.compress_costs=./here.json "
+     "--compare allreduce allreduce+topk allreduce+gaussiank",
+     kTwoSteps},
     {"dtrain simulate --config quickstart --set strategy.name=inhad --set strategy.pull_timeout=1 "
      "--set cluster.workers=4 --set cluster.per_node=2 --set \"cluster.deaths=[{node: 1, "
      "at_seconds: 0.1}]\"",

@@ -9,7 +9,7 @@ install(TARGETS dtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(DTRAIN_HAS_CUDA)
   install(TARGETS dtrain_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/dtrain)
 endif()
-install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/dtrain FILES_MATCHING PATTERN "*.yaml")
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/dtrain FILES_MATCHING PATTERN "*.yaml" PATTERN "costs/*.json")
 
 # The batch scripts start the program of a build in this tree; installed ones use the program in PATH.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/launch/slurm/*.sbatch)
