@@ -19,7 +19,7 @@ TEST(BenchTopk, PrintsALineForEachCompressorAndSize) {
     std::ostringstream out;
     const BenchTopkOptions options{.compressors = {"topk", "gaussiank:loop=published", "gdtopk"},
                                    .sizes = {1001, 20'000},
-                                   .density = 0.01,
+                                   .densities = {0.01},
                                    .distribution = distribution,
                                    .seconds = 0};
     EXPECT_EQ(BenchTopk(options, {}, out), 0);
@@ -40,6 +40,26 @@ TEST(BenchTopk, PrintsALineForEachCompressorAndSize) {
     EXPECT_EQ(lines[0]["selected"], 10);
     EXPECT_EQ(lines[3]["selected"], 200);
   }
+}
+
+// Densities for selections, workers for coders, neither for casts.
+TEST(BenchTopk, CastsAndCodersAreMeasuredToo) {
+  std::ostringstream out;
+  std::vector<CompressCost> costs;
+  const BenchTopkOptions options{.compressors = {"topk", "bf16", "powersgd:rank=2", "powersgd"},
+                                 .sizes = {1001},
+                                 .densities = {0.1, 0.01},
+                                 .workers = {3},
+                                 .seconds = 0};
+  EXPECT_EQ(BenchTopk(options, {}, out, &costs), 0);
+  ASSERT_EQ(costs.size(), 4u);
+  EXPECT_EQ(costs[0].samples[0].density, 0.01) << "ascending";
+  EXPECT_EQ(costs[0].samples[1].density, 0.1);
+  EXPECT_EQ(costs[1].compressor, "bf16");
+  EXPECT_EQ(costs[1].samples[0].density, 0);
+  EXPECT_EQ(costs[2].compressor, "powersgd:rank=2");
+  EXPECT_EQ(costs[3].samples[0].workers, 3);
+  EXPECT_EQ(costs[3].samples[0].entries, 1001);
 }
 
 TEST(BenchTopk, ErrorsComeBeforeAnyMeasurement) {

@@ -88,7 +88,7 @@ TEST(CommandsTable, OptionsHaveTheseLimitsAndDefaults) {
       {{"bench step", "bench layers"}, "--threads", "INT:POSITIVE=1"},
       {{"bench step", "bench layers"}, "--seconds", "FLOAT:POSITIVE=2"},
       {{"bench topk"}, "--sizes", "INT:INT in [1 - 2000000000]=[1000000,10000000,100000000] ..."},
-      {{"bench topk"}, "--density", "FLOAT:FLOAT in [1e-09 - 0.999999]=0.001"},
+      {{"bench topk"}, "--density", "FLOAT:FLOAT in [1e-09 - 0.999999]=[0.001] ..."},
       {{"bench topk"}, "--seconds", "FLOAT:NONNEGATIVE=1"},
       {{"train"}, "--max-restarts", "INT:NONNEGATIVE"},
       {{"eval", "translate"}, "--beam", "INT:INT in [1 - 1000]=1"},
