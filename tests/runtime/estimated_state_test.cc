@@ -283,6 +283,22 @@ TEST_F(EstimatedStateTest, HasTheSameBitsForAnyNumberOfRanks) {
   }
 }
 
+// In any other order 3 is lost beside 1e20.
+TEST_F(EstimatedStateTest, AddsTheBatchesInTheirOrder) {
+  const std::vector<float> of_batch = {1e20f, -1e20f, 3};
+  for (const int ranks : {1, 2, 3}) {
+    LocalWorld::Run(ranks, [&](Transport& transport) {
+      std::vector<BatchState> mine;
+      for (int64_t b = transport.rank(); b < kEstimateBatches; b += ranks) {
+        mine.push_back({b, 200, {of_batch[static_cast<size_t>(b)]}});
+      }
+      std::vector<float> mean(1);
+      JoinStates(transport, mine, mean);
+      EXPECT_EQ(mean[0], 1) << ranks;
+    });
+  }
+}
+
 TEST_F(EstimatedStateTest, OfASimulatedRunIsThatOfARealOne) {
   const Summary real = Run(Config("run", {kApart})).summary;
   const Summary simulated = SimulatedRun(Config("simulated", {kApart}), std::nullopt, true).Run();
