@@ -24,9 +24,8 @@ RunConfig ScenarioOptions::Load(const std::vector<std::string>& more) const {
   effective.SetWorkers(workers);
   effective.overrides.insert(effective.overrides.end(), more.begin(), more.end());
   if (!config.file.empty()) return LoadConfig(effective);
-  config::Document document =
-      config::Document::FromText(kGhostYaml, "(no config)", effective.Settings(),
-                                 effective.overlay(), effective.options);
+  config::Document document = config::Document::FromText(
+      kGhostYaml, "(no config)", effective.Settings(), effective.overlay(), effective.options);
   return ReadGhostConfig(document);
 }
 

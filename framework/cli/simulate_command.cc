@@ -13,7 +13,6 @@
 #include "framework/cli/command.h"
 #include "framework/cli/result_table.h"
 #include "framework/cli/scenario.h"
-#include "framework/study/settings.h"
 #include "framework/cli/simulate_progress.h"
 #include "framework/cli/train_report.h"
 #include "framework/core/log.h"
@@ -26,6 +25,7 @@
 #include "framework/results/run_folder.h"
 #include "framework/setup/run_setup.h"
 #include "framework/simulate/simulated_run.h"
+#include "framework/study/settings.h"
 
 namespace dtrain {
 namespace {

@@ -88,7 +88,7 @@ class NumericEngine : public GradientSource {
   const uint64_t seed_;
   const int64_t parts_;  // micro-batches of a share (`accumulate`)
   const bool lockstep_;
-  const int threads_;  // threads of a step
+  const int threads_;               // threads of a step
   const int64_t estimate_samples_;  // of SamplesOfEstimate
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;

@@ -103,8 +103,8 @@ class Trainer : public RunHost {
   ExecutionPlan plan_;
   std::unique_ptr<Net> net_;
   std::unique_ptr<Pacer> pacer_;
-  Buffer state_;        // batch-norm statistics of this rank's worker
-  Buffer model_state_;  // those of the model at the last boundary
+  Buffer state_;                  // batch-norm statistics of this rank's worker
+  Buffer model_state_;            // those of the model at the last boundary
   int64_t estimate_samples_ = 0;  // SamplesOfEstimate
   std::unique_ptr<Exchange> exchange_;
   RankCheckpoint world_;    // this run's properties, for rank files

@@ -62,6 +62,9 @@ inline const std::map<std::string, std::string> kCommandsRun = {
      kFew},
     // configs/studies/README.md
     {"dtrain study digits --jobs 2", " --dry-run"},
+    // tools/reproduce/README.md
+    {"dtrain study gssp_links --jobs 2 --output tools/reproduce/gssp_links", " --dry-run"},
+    {"dtrain study gssp_links --tables --output tools/reproduce/gssp_links", " --dry-run"},
     // configs/strategies.md
     {"dtrain list strategies", ""},
     {"dtrain list compressors", ""},
@@ -152,7 +155,6 @@ inline const std::map<std::string, std::string> kCommandsRun = {
     {"dtrain bench data --config quickstart", " --set data.train_samples=256"},
     {"dtrain bench allreduce --workers 2 --collectives ordered", " --bytes 4096"},
     {"dtrain bench allreduce --workers 4 --collectives ordered", " --bytes 4096"},
-    {"tools/reproduce/mgwfbp golden", " --dtrain build/release/dtrain --output golden"},
 };
 
 // Exit codes other than 0.
@@ -209,15 +211,6 @@ inline const std::map<std::string, std::string> kCommandsNotRun = {
      kPyTorch},
     {"build/torch/bin/python tools/bench/compare_images.py --dtrain build/release/dtrain",
      kPyTorch},
-    {"tools/reproduce/gssp throughput", kLong},
-    {"tools/reproduce/gssp resnet18", kLong},
-    {"tools/reproduce/inhad free", kLong},
-    {"tools/reproduce/gssp mpi", kLong},
-    {"tools/reproduce/mgwfbp scaling sparse", kLong},
-    {"tools/reproduce/mgwfbp words", kLong},
-    {"tools/reproduce/mgwfbp link --hosts netns-cluster", kLong},
-    {"tools/reproduce/topk lenet gradients", kLong},
-    {"tools/reproduce/topk resnet20 --epochs 18", kLong},
 };
 
 }  // namespace dtrain

@@ -112,6 +112,25 @@ TEST_F(StudySystemTest, ALauncherStartsAllRanksOfARun) {
               HasSubstr("this study simulates"));
 }
 
+// Results are kept in the project, and a change of a study or of the tables must not leave them behind.
+TEST_F(StudySystemTest, TheTablesInTheProjectAreThoseOfTheirResults) {
+  size_t studies = 0;
+  for (const auto& entry : fs::directory_iterator(DTRAIN_SOURCE_DIR "/tools/reproduce")) {
+    if (!fs::exists(entry.path() / "jobs.jsonl")) continue;
+    const std::string name = entry.path().filename().string();
+    SCOPED_TRACE(name);
+    fs::create_directory(folder_ / name);
+    fs::copy_file(entry.path() / "jobs.jsonl", folder_ / name / "jobs.jsonl");
+    const Outcome outcome = Run("study " + name + " --tables --output " + name);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* file : {"jobs.jsonl", "results.csv", "table.md", "table.tex"}) {
+      EXPECT_TRUE(File(name + "/" + file) == Slurp(entry.path() / file)) << file;
+    }
+    ++studies;
+  }
+  EXPECT_GE(studies, 7u);
+}
+
 TEST_F(StudySystemTest, UnequalServersAreRefusedBeforeAnythingStarts) {
   Write("cases: {c: {}}\n");
   std::ofstream(folder_ / "u.yaml")
