@@ -30,6 +30,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kShortRun = 2;                 // seconds
+constexpr std::string_view kRanks = "{ranks}";  // in --launcher
+
 struct StudyOptions {
   std::string file, output, device, launcher;
   std::vector<std::string> methods;  // empty: all
@@ -54,7 +57,7 @@ class StudyRunner {
     if (signal == 0) signal = RunMissing(plan_.ResultRuns(records_), "run");
     return signal;
   }
-  void WriteAll() const {
+  void WriteAll() {
     WriteRecords();
     const StudyResults results = Results();
     WriteFileDurably(output_ / "table.md", MarkdownTable(study_, plan_, results));
@@ -84,7 +87,9 @@ class StudyRunner {
     std::vector<std::string> words;
     std::istringstream text(options_.launcher);
     for (std::string word; text >> word;) {
-      words.push_back(word == "{ranks}" ? std::to_string(run.ranks) : word);
+      const size_t at = word.find(kRanks);
+      if (at != std::string::npos) word.replace(at, kRanks.size(), std::to_string(run.ranks));
+      words.push_back(word);
     }
     return words;
   }
@@ -106,13 +111,14 @@ class StudyRunner {
       log::Info("{} of {} are done already", done,
                 Counted(static_cast<int64_t>(done + jobs.size()), noun));
     }
-    const int signal = RunJobs(jobs, options_.jobs, done,
-                               [&](size_t job, int code) { return Keep(*missing[job], code); });
+    const int signal = RunJobs(
+        jobs, options_.jobs, done,
+        [&](size_t job, int code, double seconds) { return Keep(*missing[job], code, seconds); });
     WriteAll();
     return signal;
   }
   // A run that diverged is a result, too.
-  bool Keep(const StudyRun& run, int code) {
+  bool Keep(const StudyRun& run, int code, double seconds) {
     const bool diverged = code == static_cast<int>(ExitCode::kDiverged);
     std::optional<JobRecord> record = JobRecord::Read(run.job.folder);
     if ((code != 0 && !diverged) || !record) {
@@ -130,16 +136,20 @@ class StudyRunner {
     record->exit_code = code;
     record->revision = SourceRevision();
     records_.Add(*std::move(record));
-    // Checkpoints were for a resume of this run, and many runs have many of them.
-    if (!options_.keep) fs::remove_all(RunFolder(run.job.folder).checkpoints());
-    // Not after each of a thousand short runs; what a crash loses is run again.
-    if (WallNow() - written_ > FromSeconds(2)) WriteRecords();
+    ended_folders_.push_back(run.job.folder);
+    // Not after each of a thousand short runs; what a crash loses of them is run again.
+    if (seconds > kShortRun || ToSeconds(WallNow() - written_) > kShortRun) WriteRecords();
     return !diverged;
   }
-  void WriteRecords() const {
+  void WriteRecords() {
     records_.Write(Ids());
     WriteFileDurably(output_ / "results.csv", ResultsCsv(study_, plan_, records_));
     written_ = WallNow();
+    // Checkpoints were for a resume of these runs, and many runs have many of them.
+    for (const std::string& folder : ended_folders_) {
+      if (!options_.keep) fs::remove_all(RunFolder(folder).checkpoints());
+    }
+    ended_folders_.clear();
   }
 
   const Study& study_;
@@ -148,10 +158,30 @@ class StudyRunner {
   const fs::path output_;
   StudyRecords records_;
   std::vector<std::string> failed_;
-  mutable Nanos written_ = 0;
+  std::vector<std::string> ended_folders_;  // whose records are not written yet
+  Nanos written_ = 0;
 };
 
-void PrintPlan(const Study& study, const StudyPlan& plan, const StudyRunner& runner) {
+// Prints the runs that are missing, with their commands.
+void PrintPlan(const Study& study, const StudyPlan& plan, const StudyRunner& runner, bool json) {
+  nlohmann::ordered_json missing = nlohmann::ordered_json::array();
+  std::string text;
+  const std::vector<StudyRun> results = plan.ResultRuns(runner.records());
+  for (const std::vector<StudyRun>& runs : {plan.tuning_runs(), results}) {
+    for (const StudyRun& run : runs) {
+      if (runner.records().Find(run.id) != nullptr) continue;
+      std::string command = "dtrain";
+      for (const std::string& argument : run.job.arguments) command += " " + ShellWord(argument);
+      text += run.job.name + "\n    " + command + "\n";
+      missing.push_back({{"name", run.job.name}, {"command", command}});
+    }
+  }
+  const size_t later = plan.results() - results.size();
+  if (json) {
+    std::cout << JsonText(nlohmann::ordered_json{{"missing", missing}, {"after_tuning", later}}, 2)
+              << '\n';
+    return;
+  }
   std::cout << fmt::format("{}: {}, {}, {}\n", study.title,
                            Counted(static_cast<int64_t>(study.methods.size()), "method"),
                            Counted(static_cast<int64_t>(study.cases.size()), "case"),
@@ -159,24 +189,28 @@ void PrintPlan(const Study& study, const StudyPlan& plan, const StudyRunner& run
   for (const UnequalTerm& term : plan.unequal_terms()) {
     std::cout << fmt::format("not equal: {} ({}): {}\n", term.key, term.values, term.why);
   }
-  const auto print = [&](const StudyRun& run) {
-    if (runner.records().Find(run.id) != nullptr) return;
-    std::string command = "dtrain";
-    for (const std::string& argument : run.job.arguments) command += " " + ShellWord(argument);
-    std::cout << run.job.name << "\n    " << command << "\n";
-  };
-  for (const StudyRun& run : plan.tuning_runs()) print(run);
-  const std::vector<StudyRun> results = plan.ResultRuns(runner.records());
-  for (const StudyRun& run : results) print(run);
-  if (results.size() < plan.results()) {
-    std::cout << fmt::format("{} follow the tuning\n",
-                             Counted(static_cast<int64_t>(plan.results() - results.size()), "run"));
+  std::cout << text;
+  if (later > 0) {
+    std::cout << fmt::format("{} follow the tuning\n", Counted(static_cast<int64_t>(later), "run"));
+  }
+}
+
+// A misspelt name of a number would look like a number that no run has.
+void WarnOfEmptyMeasures(const Study& study, const StudyResults& results) {
+  for (size_t i = 0; i < study.measures.size(); ++i) {
+    const bool empty =
+        std::all_of(results.rows.begin(), results.rows.end(),
+                    [i](const StudyRow& row) { return row.cells[i].values.empty(); });
+    if (empty && results.ended > 0) {
+      log::Warning("no run has a value of '{}'", study.measures[i].value.text());
+    }
   }
 }
 
 void PrintResults(const Study& study, const StudyPlan& plan, const StudyRunner& runner,
                   const std::string& output, bool json) {
   const StudyResults results = runner.Results();
+  WarnOfEmptyMeasures(study, results);
   if (!json) {
     std::cout << MarkdownTable(study, plan, results);
     for (const std::string& failed : runner.failed()) std::cout << "failed: " << failed << '\n';
@@ -191,7 +225,7 @@ void PrintResults(const Study& study, const StudyPlan& plan, const StudyRunner& 
   for (const JudgedClaim& judged : results.claims) {
     said["claims"].push_back({{"claim", judged.claim->text},
                               {"value", judged.ours},
-                              {"verdict", TextOf(judged.verdict)},
+                              {"verdict", judged.Text()},
                               {"detail", judged.detail}});
   }
   std::cout << JsonText(said, 2) << '\n';
@@ -227,9 +261,13 @@ int RunStudy(const StudyOptions& options, const Invocation& invocation) {
     throw UsageError("--launcher starts the ranks of real runs, and this study simulates",
                      "leave it out, or set 'by: train'");
   }
+  if (!options.launcher.empty() && options.launcher.find(kRanks) == std::string::npos) {
+    throw UsageError("--launcher does not say how many ranks to start",
+                     "write {ranks} where their number belongs, as in 'mpirun -n {ranks}'");
+  }
   const StudyPlan plan(study, output, options.device);
   if (options.dry_run) {
-    PrintPlan(study, plan, StudyRunner(study, plan, options, output));
+    PrintPlan(study, plan, StudyRunner(study, plan, options, output), invocation.json);
     return 0;
   }
   MakeFolder(output);

@@ -45,7 +45,7 @@ int RunSweepJobs(SweepPlan& plan, int jobs) {
     log::Info("{} of {} are done already", done,
               Counted(static_cast<int64_t>(plan.runs.size()), "run"));
   }
-  const int signal = RunJobs(all, jobs, done, [&](size_t job, int code) {
+  const int signal = RunJobs(all, jobs, done, [&](size_t job, int code, double) {
     SweepRun& run = plan.runs[left[job]];
     run.exit_code = code;
     run.done = code == 0 && IsDone(plan, run);

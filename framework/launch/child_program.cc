@@ -58,6 +58,8 @@ void AllowOpenFiles(rlim_t wanted) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // A shell script lets its background jobs ignore INT; the parent passes stop signals on as INT.
+  ::signal(SIGINT, SIG_DFL);
   // The child is a background process of the terminal: reading from that would stop it.
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);

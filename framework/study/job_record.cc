@@ -117,7 +117,7 @@ bool IsCurveFunction(const std::string& name) {
 double First(const JobRecord::Curve& curve, const std::vector<double>& at,
              const std::string& result, double wanted) {
   const auto values = curve.values.find(result);
-  if (values == curve.values.end()) return kNever;
+  if (values == curve.values.end()) return kNone;
   for (size_t i = 0; i < at.size(); ++i) {
     const double found = values->second[i];
     if (SmallerIsBetter(result) ? found <= wanted : found >= wanted) return at[i];
@@ -234,6 +234,8 @@ double JobRecord::Measure(const Expression& measure) const {
     if (!IsCurveFunction(named.name)) return Find(numbers, named.name);
     const std::string& result = named.arguments[0];
     const double number = *NumberOf(named.arguments[1]);
+    const bool until = named.name == "seconds_to" || named.name == "samples_to";
+    if (until && !completed()) return kNever;
     if (named.name == "seconds_to") return First(curve, curve.seconds, result, number);
     if (named.name == "samples_to") return First(curve, curve.samples, result, number);
     if (named.name == "at_seconds") return LastUpTo(curve, curve.seconds, result, number);
@@ -248,7 +250,14 @@ void JobRecord::CheckName(const NamedValue& named) {
         "there is no function '" + named.name + "'",
         SuggestName(named.name, {"seconds_to", "samples_to", "at_seconds", "at_samples"}));
   }
-  if (named.arguments.size() == 2 && NumberOf(named.arguments[1])) return;
+  static const std::vector<std::string> kResults = {
+      "test.accuracy",       "test.loss",       "test.perplexity",       "test.bleu",
+      "validation.accuracy", "validation.loss", "validation.perplexity", "validation.bleu"};
+  if (named.arguments.size() == 2 && NumberOf(named.arguments[1])) {
+    const std::string& result = named.arguments[0];
+    if (std::find(kResults.begin(), kResults.end(), result) != kResults.end()) return;
+    throw UsageError("an evaluation has no result '" + result + "'", SuggestName(result, kResults));
+  }
   throw UsageError(fmt::format("'{}' needs a result and a number", named.name),
                    fmt::format("for example {}(test.accuracy, 0.9)", named.name));
 }

@@ -55,7 +55,8 @@ struct JobRecord {
   double ValidationScore() const;
 
   // Evaluates a measure.  A name is a number's path, or the last part of one; or one of
-  //   seconds_to(RESULT, X), samples_to(RESULT, X)  until an evaluation found X or better; infinite if none did
+  //   seconds_to(RESULT, X), samples_to(RESULT, X)  until an evaluation found X or better; infinite if none did, or the run
+  //                                                 diverged
   //   at_seconds(RESULT, T), at_samples(RESULT, N)  the last evaluation up to there
   // Returns NaN for a value that the run does not have.
   double Measure(const Expression& measure) const;

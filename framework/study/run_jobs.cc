@@ -41,7 +41,7 @@ std::string FirstErrorOf(const Job& job) {
 class JobRunner {
  public:
   JobRunner(const std::vector<Job>& jobs, size_t done_before,
-            const std::function<bool(size_t, int)>& ended)
+            const std::function<bool(size_t, int, double)>& ended)
       : jobs_(jobs), done_before_(done_before), ended_event_(ended), started_(jobs.size()) {
     for (const Job& job : jobs) work_ += job.work;
   }
@@ -82,8 +82,9 @@ class JobRunner {
     --running_;
     ++over_;
     work_over_ += jobs_[job].work;
-    const bool completed = ended_event_(job, code);
-    const std::string after = HumanSeconds(ToSeconds(WallNow() - started_[job]));
+    const double seconds = ToSeconds(WallNow() - started_[job]);
+    const bool completed = ended_event_(job, code, seconds);
+    const std::string after = HumanSeconds(seconds);
     if (completed) {
       log::Info("{} completed in {}", jobs_[job].name, after);
     } else if (code == kStopped || code == kInterrupted) {
@@ -117,7 +118,7 @@ class JobRunner {
 
   const std::vector<Job>& jobs_;
   const size_t done_before_;
-  const std::function<bool(size_t, int)>& ended_event_;
+  const std::function<bool(size_t, int, double)>& ended_event_;
   std::vector<Nanos> started_;
   double work_ = 0, work_over_ = 0;
   size_t running_ = 0, over_ = 0;
@@ -128,7 +129,7 @@ class JobRunner {
 }  // namespace
 
 int RunJobs(const std::vector<Job>& jobs, int at_once, size_t done_before,
-            const std::function<bool(size_t job, int code)>& ended) {
+            const std::function<bool(size_t job, int code, double seconds)>& ended) {
   if (jobs.empty()) return 0;
   return JobRunner(jobs, done_before, ended).Run(at_once);
 }

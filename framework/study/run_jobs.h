@@ -18,9 +18,9 @@ struct Job {
 };
 
 // Runs the jobs in their order, `at_once` at a time, and shows the progress on stderr.  `done_before` jobs of the same
-// sweep or study need not run; log lines count them.  `ended` gets the index of a job and its exit code, and returns
+// sweep or study need not run; log lines count them.  `ended` gets the index of a job, its exit code and how long it took, and returns
 // true if the job has completed.  Returns the signal that stopped it, or 0.  Call it before other threads start.
 int RunJobs(const std::vector<Job>& jobs, int at_once, size_t done_before,
-            const std::function<bool(size_t job, int code)>& ended);
+            const std::function<bool(size_t job, int code, double seconds)>& ended);
 
 }  // namespace dtrain

@@ -44,7 +44,8 @@ class FreeParts {
     study.set = Settings(Take(root, "set"));
     for (const auto& factor : Factors(Take(root, "cases"))) Cross(factor);
     study.methods = Named(Take(root, "methods"));
-    for (const Tree::Entry& entry : Take(root, "why").entries) {
+    const Tree why = Take(root, "why");
+    for (const Tree::Entry& entry : Mapping(why, "terms to sentences").entries) {
       study.why.emplace_back(entry.key, entry.value.text);
       if (entry.value.kind != Tree::Kind::kScalar || entry.value.text.empty()) {
         diagnostics_.Note(entry.place,
@@ -52,7 +53,8 @@ class FreeParts {
       }
     }
     if (Tree::Entry* tune = root.Find("tune"); tune != nullptr) {
-      ReadTuned(Take(tune->value, "keys"));
+      const Tree keys = Take(tune->value, "keys");
+      ReadTuned(Mapping(keys, "keys to lists of values"));
       study.tuning.set = Settings(Take(tune->value, "set"));
     }
     ReadMeasures(Take(root, "measure"));
@@ -101,12 +103,17 @@ class FreeParts {
     }
   }
 
+  // Returns the tree, and reports an error if it is neither a mapping nor absent.
+  const Tree& Mapping(const Tree& tree, const std::string& of) {
+    if (tree.kind != Tree::Kind::kMap && tree.kind != Tree::Kind::kNull) {
+      diagnostics_.Note(tree.place, "expected a mapping of " + of);
+    }
+    return tree;
+  }
+
   std::vector<NamedSettings> Named(const Tree& tree) {
     std::vector<NamedSettings> named;
-    if (tree.kind != Tree::Kind::kMap && tree.kind != Tree::Kind::kNull) {
-      diagnostics_.Note(tree.place, "expected a mapping of names to settings");
-    }
-    for (const Tree::Entry& entry : tree.entries) {
+    for (const Tree::Entry& entry : Mapping(tree, "names to settings").entries) {
       if (entry.key.empty() || entry.key.find_first_of("\"\n") != std::string::npos) {
         diagnostics_.Note(entry.place, "a name is a line of text without double quotes");
       }
@@ -122,6 +129,10 @@ class FreeParts {
       factors.push_back(Named(tree));
     } else {
       for (const Tree& item : tree.items) factors.push_back(Named(item));
+    }
+    if (std::any_of(factors.begin(), factors.end(), [](const auto& it) { return it.empty(); })) {
+      diagnostics_.Note(tree.place, "there is no case in a mapping of 'cases'");
+      factors.clear();
     }
     // The profile of a case looks like a setting, and is an option of the command.
     for (std::vector<NamedSettings>& factor : factors) {
@@ -216,6 +227,16 @@ std::vector<std::string> NamesOf(const std::vector<Named>& all) {
   return names;
 }
 
+bool LargerIsBetter(const Expression& measure) {
+  const auto names = measure.names();
+  return std::any_of(names.begin(), names.end(), [](const NamedValue& named) {
+    const bool at = named.name.starts_with("at_");
+    const std::string& result = at ? named.arguments[0] : named.name;
+    return result.ends_with("accuracy") || result.ends_with("bleu") ||
+           result.ends_with("per_second");
+  });
+}
+
 // Returns what is wrong with a name in a claim; "" if nothing.
 std::string ErrorInClaim(const Study& study, const NamedValue& named, std::string& hint) {
   if (!Contains(study.measures, named.name)) {
@@ -265,6 +286,10 @@ StudyClaim ReadClaim(Reader reader, const Study& study) {
   claim.at_most = bound("at_most", "the claim holds if the value is not larger");
   claim.about = bound("about", "the claim holds if the value is within a share of this");
   claim.within = reader.Number("within", 0.05).Above(0).Help("that share");
+  if (claim.about && *claim.about == 0) {
+    reader.AddError("about", "no value but 0 is within a share of 0",
+                    "bound it from both sides: at_least: -0.01, at_most: 0.01");
+  }
   claim.paper = reader.String("paper", "").NumbersToo().Help("the paper's figure");
   claim.untested =
       reader.String("untested", "").Help("why the claim cannot be tested here; instead of a value");
@@ -383,6 +408,12 @@ void ReadKeys(Reader root, Study& study) {
   if (!study.rank_by.empty() && !Contains(study.measures, study.rank_by)) {
     root.AddError("rank_by", "no measure has the name '" + study.rank_by + "'",
                   SuggestName(study.rank_by, NamesOf(study.measures)), {"measure"});
+  }
+  for (const StudyMeasure& measure : study.measures) {
+    if (measure.name != study.rank_by || !LargerIsBetter(measure.value)) continue;
+    root.AddError("rank_by", "of '" + study.rank_by + "' a larger value is better",
+                  "take one of which a smaller value is better, such as seconds to a target",
+                  {"measure"});
   }
   ReadProfiles(root, profile, study);
   ReadTuning(root.Section("tune", "what is tuned for every method before the results"), study);

@@ -43,7 +43,7 @@ ordered_json ClaimsOf(const StudyResults& results) {
     claims.push_back({{"claim", judged.claim->text},
                       {"paper", judged.claim->paper},
                       {"note", judged.claim->note},
-                      {"verdict", TextOf(judged.verdict)},
+                      {"verdict", judged.Text()},
                       {"detail", judged.detail},
                       {"ours", judged.ours},
                       {"bound", judged.bound}});
@@ -84,6 +84,7 @@ std::string StudyPage(const Study& study, const StudyPlan& plan, const StudyReco
                        {"rank_by", study.rank_by},
                        {"ended", results.ended},
                        {"asked", results.asked},
+                       {"missing", results.missing},
                        {"revisions", results.revisions},
                        {"measures", ordered_json::array()},
                        {"claims", ClaimsOf(results)},

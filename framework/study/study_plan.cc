@@ -116,9 +116,6 @@ StudyPlan::StudyPlan(const Study& study, const std::string& output, const std::s
       output_(output),
       device_(device),
       run_yaml_(study.run.empty() ? kGhostYaml : config::ReadConfigText(study.run)) {
-  for (const NamedSettings& it : study_.cases) {
-    profile_hashes_.push_back(it.profile.empty() ? "" : Sha256::Of(ReadFile(it.profile)));
-  }
   CheckConfigs();
   if (study_.tuning.keys.empty()) return;
   for (const uint64_t seed : study_.tuning.seeds) {
@@ -132,10 +129,21 @@ StudyPlan::StudyPlan(const Study& study, const std::string& output, const std::s
   }
 }
 
-// All values that a tuned key may have are read once, with the first method.
+StudyPlan::MethodFacts StudyPlan::FactsOf(const RunConfig& config, size_t case_index) const {
+  MethodFacts facts;
+  facts.ranks = PlacementOf(config).ranks();
+  facts.holds_out = config.data.source == nullptr || !config.data.source->has_validation();
+  const std::string& profile = study_.cases[case_index].profile;
+  facts.files = "model " + Sha256::Of(config.model.yaml) + "\nprofile " +
+                (profile.empty() ? "" : Sha256::Of(ReadFile(profile)));
+  if (config.compress_cost.known()) facts.files += "\ncosts " + config.compress_cost.sha256;
+  return facts;
+}
+
+// The values of tuned keys are read in the first case.
 void StudyPlan::CheckConfigs() {
   const std::vector<std::vector<Setting>> tuned = Combinations(study_.tuning.keys);
-  const auto read = [&](StudyRun run) {
+  const auto read = [&](const StudyRun& run) {
     const std::vector<std::string> overrides = TextsOf(SettingsOf(run));
     config::Document document =
         config::Document::FromText(run_yaml_, study_.run, overrides, {}, study_.places);
@@ -143,18 +151,18 @@ void StudyPlan::CheckConfigs() {
   };
   for (size_t c = 0; c < study_.cases.size(); ++c) {
     std::vector<Values> methods;
-    ranks_.emplace_back();
+    facts_.emplace_back(study_.methods.size());
     for (size_t m = 0; m < study_.methods.size(); ++m) {
       const RunConfig config = read({false, c, m, study_.seeds.front(), tuned.front()});
-      model_hash_ = Sha256::Of(config.model.yaml);
-      holds_out_ = config.data.source == nullptr || !config.data.source->has_validation();
-      epochs_ = static_cast<double>(std::max<int64_t>(config.epochs, 1));
-      ranks_[c].push_back(PlacementOf(config).ranks());
+      facts_[c][m] = FactsOf(config, c);
       methods.push_back(ValuesOf(config));
       for (const VariedSetting& key : study_.tuning.keys) methods.back().erase(key.key);
+      if (study_.tuning.keys.empty()) continue;
       for (const std::vector<Setting>& values : tuned) {
-        if (!study_.tuning.keys.empty() && c == 0)
-          read({true, c, m, study_.tuning.seeds.front(), values});
+        const RunConfig trial = read({true, c, m, study_.tuning.seeds.front(), values});
+        facts_[c][m].tuning_work = static_cast<double>(trial.epochs) /
+                                   static_cast<double>(std::max<int64_t>(config.epochs, 1));
+        if (c > 0) break;
       }
     }
     CompareTerms(study_, methods, unequal_);
@@ -172,21 +180,22 @@ std::vector<Setting> StudyPlan::SettingsOf(const StudyRun& run) const {
   add(run.tuned);
   if (run.tuning) {
     add(study_.tuning.set);
-    if (holds_out_) add({{"data.validation", fmt::format("{}", study_.tuning.validation)}});
+    if (facts_[run.case_index][run.method].holds_out)
+      add({{"data.validation", fmt::format("{}", study_.tuning.validation)}});
   }
   add({{"seed", std::to_string(run.seed)}});
   return settings;
 }
 
-std::string StudyPlan::IdOf(const std::vector<std::string>& overrides, size_t case_index) const {
+std::string StudyPlan::IdOf(const std::vector<std::string>& overrides,
+                            const std::string& files) const {
   std::vector<std::string> lines;
   for (const config::PathValue& value : ParsedValues(run_yaml_, study_.run, overrides)) {
     if (!SaysWhere(value.path)) lines.push_back(value.path + "=" + value.text);
   }
   std::sort(lines.begin(), lines.end());
   lines.push_back(std::string("by ") + (study_.simulated ? "simulate" : "train"));
-  lines.push_back("model " + model_hash_);
-  lines.push_back("profile " + profile_hashes_[case_index]);
+  lines.push_back(files);
   return Sha256::Of(Join(lines, "\n")).substr(0, 16);
 }
 
@@ -194,8 +203,9 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
                             std::vector<Setting> tuned) const {
   StudyRun run{tuning, case_index, method, seed, std::move(tuned)};
   const std::vector<std::string> overrides = TextsOf(SettingsOf(run));
-  run.id = IdOf(overrides, case_index);
-  run.ranks = ranks_[case_index][method];
+  const MethodFacts& facts = facts_[case_index][method];
+  run.id = IdOf(overrides, facts.files);
+  run.ranks = facts.ranks;
   const std::string& case_name = study_.cases[case_index].name;
   const std::string& method_name = study_.methods[method].name;
   run.job.name = (case_name.empty() ? "" : case_name + ": ") + method_name;
@@ -220,9 +230,7 @@ StudyRun StudyPlan::MakeRun(bool tuning, size_t case_index, size_t method, uint6
   if (!device_.empty()) arguments.insert(arguments.end(), {"--device", device_});
   arguments.insert(arguments.end(), {"--output", run.job.folder});
   if (!study_.sizes_only()) arguments.insert(arguments.end(), {"--resume", "auto"});
-  for (const Setting& setting : study_.tuning.set) {
-    if (tuning && setting.key == "epochs") run.job.work = std::stod(setting.value) / epochs_;
-  }
+  if (tuning) run.job.work = facts.tuning_work;
   return run;
 }
 

@@ -15,6 +15,8 @@
 
 namespace dtrain {
 
+struct RunConfig;
+
 struct StudyRun {
   bool tuning = false;
   size_t case_index = 0, method = 0;  // in Study::cases, Study::methods
@@ -53,19 +55,26 @@ class StudyPlan {
   size_t results() const;
 
  private:
+  // What the config of a method says in a case.
+  struct MethodFacts {
+    int ranks = 1;
+    bool holds_out = true;  // the data set has no validation split of its own
+    // Share of the epochs that a tuning run has.
+    double tuning_work = 1;
+    std::string
+        files;  // hashes of the files that decide a run: the model, the profile, costs of the compressor
+  };
+
   StudyRun MakeRun(bool tuning, size_t case_index, size_t method, uint64_t seed,
                    std::vector<Setting> tuned) const;
   std::vector<Setting> SettingsOf(const StudyRun& run) const;
-  std::string IdOf(const std::vector<std::string>& overrides, size_t case_index) const;
+  std::string IdOf(const std::vector<std::string>& overrides, const std::string& files) const;
+  MethodFacts FactsOf(const RunConfig& config, size_t case_index) const;
   void CheckConfigs();
 
   const Study study_;
   const std::string output_, device_, run_yaml_;
-  std::vector<std::string> profile_hashes_;  // by case
-  std::string model_hash_;
-  bool holds_out_ = true;  // the data set has no validation split of its own
-  double epochs_ = 1;
-  std::vector<std::vector<int>> ranks_;  // by case and method
+  std::vector<std::vector<MethodFacts>> facts_;  // by case and method
   std::vector<StudyRun> tuning_runs_;
   std::vector<UnequalTerm> unequal_;
 };

@@ -16,9 +16,23 @@ namespace {
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 StudyCell CellOf(std::vector<double> values) {
+  const size_t of = values.size();
   std::erase_if(values, [](double value) { return std::isnan(value); });
   std::sort(values.begin(), values.end());
-  return {std::move(values)};
+  return {std::move(values), of};
+}
+
+// Returns "solver.lr=0.1 (the last tried)": a better value may lie beyond the first and the last.
+std::string TunedText(const Study& study, const std::vector<Setting>& tuned) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < tuned.size(); ++i) {
+    const std::vector<std::string>& tried = study.tuning.keys[i].values;
+    texts.push_back(tuned[i].text());
+    if (tried.size() < 2) continue;
+    if (tuned[i].value == tried.front()) texts.back() += " (the first tried)";
+    if (tuned[i].value == tried.back()) texts.back() += " (the last tried)";
+  }
+  return Join(texts);
 }
 
 std::string BoundOf(const StudyClaim& claim) {
@@ -56,27 +70,40 @@ class Judge {
       return judged;
     }
     std::vector<double> values;
-    size_t missing = 0, met = 0;
+    size_t ran = 0, met = 0, missing = 0;
     for (const size_t of : CasesOf(claim)) {
-      const double value = ValueIn(claim, of);
-      if (std::isnan(value)) {
+      if (!HasRun(claim, of)) {
         ++missing;
         continue;
       }
+      ++ran;
+      const double value = ValueIn(claim, of);
+      // All runs diverged, or both sides of a ratio were never reached: that is no support for a claim.
+      if (std::isnan(value)) continue;
       values.push_back(value);
       met += Meets(claim, value) ? 1 : 0;
     }
-    if (values.empty()) return judged;
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    judged.ours = ShortNumber(*least);
-    if (ShortNumber(*most) != judged.ours) judged.ours += " to " + ShortNumber(*most);
-    judged.verdict = met == values.size() ? ClaimVerdict::kHolds
-                     : met > 0            ? ClaimVerdict::kInPart
-                                          : ClaimVerdict::kFails;
+    if (ran == 0) return judged;
+    if (values.empty()) {
+      judged.ours = "none";
+    } else {
+      const auto [least, most] = std::minmax_element(values.begin(), values.end());
+      judged.ours = ShortNumber(*least);
+      if (ShortNumber(*most) != judged.ours) judged.ours += " to " + ShortNumber(*most);
+    }
+    judged.verdict = met == ran ? ClaimVerdict::kHolds
+                     : met > 0  ? ClaimVerdict::kInPart
+                                : ClaimVerdict::kFails;
     std::vector<std::string> details;
-    if (values.size() > 1) details.push_back(fmt::format("in {} of {} cases", met, values.size()));
+    if (ran > 1) details.push_back(fmt::format("in {} of {} cases", met, ran));
+    if (values.size() < ran) {
+      details.push_back(
+          ran > 1 ? Counted(static_cast<int64_t>(ran - values.size()), "case") + " without a value"
+                  : "there is no value: a run diverged, or no side reached its target");
+    }
     if (missing > 0) details.push_back(Counted(static_cast<int64_t>(missing), "case") + " missing");
     const auto [ended, asked] = RunsOf(claim);
+    judged.so_far = ended < asked;
     if (ended < asked) details.push_back(fmt::format("{} of {} runs", ended, asked));
     judged.detail = Join(details);
     return judged;
@@ -99,6 +126,12 @@ class Judge {
   const StudyRow& RowOf(const NamedValue& named, size_t case_index) const {
     if (named.arguments.size() == 2) case_index = IndexOf(named.arguments[1], study_.cases);
     return RowOf(case_index, named.arguments[0]);
+  }
+  // True if each method that the claim is about has a run in the case.
+  bool HasRun(const StudyClaim& claim, size_t case_index) const {
+    const auto names = claim.value->names();
+    return std::all_of(names.begin(), names.end(),
+                       [&](const NamedValue& named) { return RowOf(named, case_index).runs > 0; });
   }
   double ValueIn(const StudyClaim& claim, size_t case_index) const {
     return claim.value->Evaluate([&](const NamedValue& named) {
@@ -132,7 +165,10 @@ std::vector<PerformanceProfile> ProfilesOf(const Study& study,
     std::vector<double> ratios;
     for (const std::vector<double>& values : workloads) {
       const double best = *std::min_element(values.begin(), values.end());
-      if (std::isfinite(best)) ratios.push_back(best > 0 ? values[m] / best : 1);
+      const bool solved = std::isfinite(values[m]);
+      ratios.push_back(!solved             ? std::numeric_limits<double>::infinity()
+                       : values[m] == best ? 1
+                                           : values[m] / best);
     }
     if (ratios.empty()) return {};
     std::sort(ratios.begin(), ratios.end());
@@ -178,15 +214,18 @@ double StudyCell::median() const {
 }
 
 std::string StudyCell::Text() const {
-  if (values.empty() || values.front() == values.back()) return ShortNumber(median());
-  return fmt::format("{} [{}, {}]", ShortNumber(median()), ShortNumber(values.front()),
-                     ShortNumber(values.back()));
+  if (values.empty()) return "-";
+  std::string text = ShortNumber(median());
+  if (values.front() != values.back()) {
+    text += fmt::format(" [{}, {}]", ShortNumber(values.front()), ShortNumber(values.back()));
+  }
+  return values.size() == of ? text : text + fmt::format(" ({} of {})", values.size(), of);
 }
 
-std::string TextOf(ClaimVerdict verdict) {
-  return std::string(
-      NameIn({"holds", "holds in part", "does not hold", "cannot be tested here", "not run yet"},
-             verdict));
+std::string JudgedClaim::Text() const {
+  const std::string_view text = NameIn(
+      {"holds", "holds in part", "does not hold", "cannot be tested here", "not run yet"}, verdict);
+  return std::string(text) + (so_far ? " so far" : "");
 }
 
 StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyRecords& records) {
@@ -201,7 +240,7 @@ StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyR
   for (const StudyRun& run : runs) {
     const std::pair key(run.case_index, run.method);
     StudyRow& row = rows[key];
-    row.tuned = Join(TextsOf(run.tuned));
+    row.tuned = TunedText(study, run.tuned);
     values[key].resize(study.measures.size());
     const JobRecord* const record = records.Find(run.id);
     if (record == nullptr) {
@@ -213,9 +252,14 @@ StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyR
     row.failed += record->completed() ? 0 : 1;
     revisions.insert(record->revision);
     for (size_t i = 0; i < study.measures.size(); ++i) {
-      const double value = record->Measure(study.measures[i].value);
+      const bool ranks = study.measures[i].name == study.rank_by;
+      double value = record->Measure(study.measures[i].value);
+      if (!record->completed() && !std::isinf(value)) {
+        // What a run was worth until it diverged says nothing of its method.
+        value = ranks ? std::numeric_limits<double>::infinity() : kNoValue;
+      }
       values[key][i].push_back(value);
-      if (study.measures[i].name != study.rank_by) continue;
+      if (!ranks) continue;
       std::vector<double>& workload = workloads[{run.case_index, run.seed}];
       workload.resize(study.methods.size(), kNoValue);
       workload[run.method] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value;

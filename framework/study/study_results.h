@@ -10,13 +10,15 @@
 
 namespace dtrain {
 
-// A measure of one method in one case, over the seeds.  A seconds_to that was not reached counts as infinite; a run
-// without a value counts in `runs` only.
+// A measure of one method in one case, over the seeds.  A seconds_to that was not reached counts as infinite.  A run
+// that diverged has no value, but as infinite ones of seconds_to and of Study::rank_by.
 struct StudyCell {
   std::vector<double> values;  // of the runs that have one, ascending
   double median()
-      const;  // the mean of the two in the middle of an even number; NaN without a value
-  std::string Text() const;  // "0.987 [0.985, 0.988]"; "-" without a value
+      const;      // the mean of the two in the middle of an even number; NaN without a value
+  size_t of = 0;  // runs that have ended
+  // Returns "0.987 [0.985, 0.988]", with " (2 of 3)" if a run has no value; "-" if none has one.
+  std::string Text() const;
 };
 
 struct StudyRow {
@@ -32,13 +34,17 @@ enum class ClaimVerdict { kHolds, kInPart, kFails, kUntested, kMissing };
 struct JudgedClaim {
   const StudyClaim* claim = nullptr;
   ClaimVerdict verdict = ClaimVerdict::kMissing;
-  std::string ours;    // the value, or its range over the cases
-  std::string bound;   // ">= 0.7"
-  std::string detail;  // "in 3 of 4 cases", "1 of 3 seeds"
+  bool so_far = false;  // runs that it is about are missing
+  std::string ours;     // the value, or its range over the cases
+  std::string bound;    // ">= 0.7"
+  std::string detail;   // "in 3 of 4 cases", "1 of 3 runs"
+
+  std::string Text() const;  // "holds so far"
 };
 
 // The performance profile of a method (Dolan and More 2002, as AlgoPerf scores it): the share of the workloads that it
-// solves within tau times the best method's time.  A workload is a case with a seed.
+// solves within tau times the best method's time.  A workload is a case with a seed that every method has run; one that
+// no method solved counts, too.
 struct PerformanceProfile {
   std::string method;
   std::vector<double> tau, share;
@@ -55,8 +61,6 @@ struct StudyResults {
 };
 
 StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyRecords& records);
-
-std::string TextOf(ClaimVerdict verdict);  // "holds in part"
 
 // A number with four significant digits; "inf", "-".
 std::string ShortNumber(double value);

@@ -22,9 +22,17 @@ std::string ExactNumber(double value) { return std::isnan(value) ? "" : fmt::for
 
 bool HasCases(const Study& study) { return !study.cases.front().name.empty(); }
 
+std::string OneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string MarkdownCell(const std::string& text) {
   std::string cell;
-  for (const char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
+  for (const char c : text) {
+    if (c == '|') cell += '\\';
+    cell += c == '\n' ? ' ' : c;
+  }
   return cell.empty() ? " " : cell;
 }
 
@@ -119,7 +127,7 @@ std::string ResultsCsv(const Study& study, const StudyPlan& plan, const StudyRec
 }
 
 std::string MarkdownTable(const Study& study, const StudyPlan& plan, const StudyResults& results) {
-  std::string text = "# " + study.title + "\n\n";
+  std::string text = "# " + OneLine(study.title) + "\n\n";
   if (!study.paper.empty()) text += fmt::format("Paper: {}.\n", study.paper);
   if (!study.paper_says.empty()) text += fmt::format("It says: {}.\n", study.paper_says);
   text += fmt::format(
@@ -134,7 +142,7 @@ std::string MarkdownTable(const Study& study, const StudyPlan& plan, const Study
     std::vector<std::vector<std::string>> rows;
     for (const JudgedClaim& judged : results.claims) {
       const StudyClaim& claim = *judged.claim;
-      std::string verdict = TextOf(judged.verdict);
+      std::string verdict = judged.Text();
       if (!judged.detail.empty()) verdict += " (" + judged.detail + ")";
       if (!claim.note.empty()) verdict += ". " + claim.note;
       rows.push_back({claim.text, claim.paper, judged.ours, judged.bound, verdict});
@@ -171,7 +179,11 @@ std::string MarkdownTable(const Study& study, const StudyPlan& plan, const Study
         results.missing.begin() + static_cast<ptrdiff_t>(std::min(kNamed, results.missing.size())));
     text += fmt::format("\nMissing: {}", Counted(static_cast<int64_t>(missing), "run"));
     if (!named.empty()) text += ": " + Join(named, "; ");
-    text += named.size() < missing ? "; and others.\n" : ".\n";
+    if (named.empty()) {
+      text += ", which follow the tuning.\n";
+    } else {
+      text += named.size() < missing ? "; and others.\n" : ".\n";
+    }
   }
   return text;
 }
@@ -179,9 +191,9 @@ std::string MarkdownTable(const Study& study, const StudyPlan& plan, const Study
 std::string LatexTable(const Study& study, const StudyResults& results) {
   const std::vector<std::string> head = HeadOf(study);
   const size_t texts = head.size() - study.measures.size();
-  std::string table = "% " + study.title + "\n\\begin{tabular}{" + std::string(texts, 'l') +
-                      std::string(study.measures.size(), 'r') + "}\n  \\toprule\n" +
-                      LatexRow(head) + "  \\midrule\n";
+  std::string table = "% " + OneLine(study.title) + "\n\\begin{tabular}{" +
+                      std::string(texts, 'l') + std::string(study.measures.size(), 'r') +
+                      "}\n  \\toprule\n" + LatexRow(head) + "  \\midrule\n";
   for (const StudyRow& row : results.rows) table += LatexRow(CellsOf(study, row));
   return table + "  \\bottomrule\n\\end{tabular}\n";
 }

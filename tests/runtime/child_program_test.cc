@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -133,6 +134,15 @@ TEST(ChildPrograms, ALogIsAFile) {
               "cannot write " + log.string() + ": " + why);
   }
   EXPECT_EQ(Slurp(folder / "others"), "mine");
+}
+
+// A script's background jobs ignore INT, and their children would not hear the stop signal that they are sent.
+TEST(ChildPrograms, AChildHearsIntThoughItsParentIgnoresIt) {
+  const auto before = std::signal(SIGINT, SIG_IGN);
+  int status = 0;
+  ASSERT_GT(::waitpid(StartProgram(Shell("kill -INT $$; exit 3")), &status, 0), 0);
+  std::signal(SIGINT, before);
+  EXPECT_EQ(CodeOfStatus(status), kSignalBase + SIGINT);
 }
 
 // The first signal reaches the running child as INT, and the waiting ones are not started; a second signal reaches the

@@ -85,7 +85,7 @@ TEST_F(JobRecordTest, MeasuresOfTheCurve) {
   EXPECT_EQ(Measure(record, "seconds_to(test.accuracy, 0.5)"), 20);
   EXPECT_EQ(Measure(record, "samples_to(test.accuracy, 0.6)"), 300);
   EXPECT_TRUE(std::isinf(Measure(record, "seconds_to(test.accuracy, 0.9)")));
-  EXPECT_TRUE(std::isinf(Measure(record, "seconds_to(test.bleu, 1)")));
+  EXPECT_TRUE(std::isnan(Measure(record, "seconds_to(test.bleu, 1)"))) << "never evaluated";
   EXPECT_EQ(Measure(record, "seconds_to(test.loss, 0.8)"), 30) << "a smaller loss is better";
   EXPECT_EQ(Measure(record, "seconds_to(validation.accuracy, 0.2)"), 10);
   EXPECT_EQ(Measure(record, "at_seconds(test.accuracy, 29.9)"), 0.5);
@@ -109,7 +109,7 @@ TEST_F(JobRecordTest, ALineHoldsAllOfIt) {
   EXPECT_EQ(again->seed, record.seed);
   EXPECT_EQ(again->tuned, record.tuned);
   EXPECT_FALSE(again->completed());
-  EXPECT_EQ(Measure(*again, "seconds_to(test.accuracy, 0.5)"), 20);
+  EXPECT_TRUE(std::isinf(Measure(*again, "seconds_to(test.accuracy, 0.5)"))) << "it diverged";
   EXPECT_TRUE(std::isnan(again->curve.values.at("test.loss")[0])) << "no value at that evaluation";
 }
 

@@ -80,10 +80,15 @@ TEST_F(StudyFileTest, EveryErrorIsNamedWithItsLine) {
   EXPECT_THAT(ErrorOf("profile: nothing.json\n"), HasSubstr("there is no file"));
   EXPECT_THAT(ErrorOf("cases: {a: {profile: two.yaml}, b: {}}\n"),
               HasSubstr("some cases have a profile and some have none"));
+  EXPECT_THAT(ErrorOf("rank_by: test.accuracy\n"), HasSubstr("a larger value is better"));
   EXPECT_THAT(ErrorOf("rank_by: seconds\n"), HasSubstr("no measure has the name 'seconds'"));
   EXPECT_THAT(ErrorOf("measures: [a]\n"),
               AllOf(HasSubstr("unknown key 'measures'"), HasSubstr("did you mean 'measure'?")));
   EXPECT_THAT(ErrorOf("why: {batch: }\n"), HasSubstr("a sentence should say why"));
+  EXPECT_THAT(ErrorOf("why: [batch]\n"), HasSubstr("expected a mapping of terms to sentences"));
+  EXPECT_THAT(ErrorOf("tune: {keys: [solver.lr]}\n"), HasSubstr("keys to lists of values"));
+  EXPECT_THAT(ErrorOf("cases: [{a: {batch: 32}}, {}]\n"),
+              HasSubstr("there is no case in a mapping"));
   EXPECT_THAT(ErrorOf("cases: {slow: [1]}\n"), HasSubstr("settings are a mapping"));
   EXPECT_THAT(ErrorOf("set: {model: {layers: [{name: a}]}}\n"), HasSubstr("should have a value"));
 }
@@ -101,6 +106,7 @@ TEST_F(StudyFileTest, ErrorsInClaims) {
   EXPECT_THAT(claim("value: 'test.accuracy(A, slow)', at_least: 1"),
               HasSubstr("no case has the name 'slow'"));
   EXPECT_THAT(claim("value: test.accuracy(A)"), HasSubstr("a claim needs a bound"));
+  EXPECT_THAT(claim("value: test.accuracy(A), about: 0"), HasSubstr("within a share of 0"));
   EXPECT_THAT(claim("at_least: 1"), HasSubstr("a claim needs a value"));
   EXPECT_THAT(claim("untested: no data, value: test.accuracy(A)"), HasSubstr("has no value"));
   EXPECT_THAT(claim("value: 'test.accuracy(A) +', at_least: 1"), HasSubstr("is no expression"));
@@ -116,6 +122,9 @@ TEST_F(StudyFileTest, ErrorsInMeasures) {
   EXPECT_THAT(error("['seconds_to(test.accuracy)']"), HasSubstr("needs a result and a number"));
   EXPECT_THAT(error("['second_to(test.accuracy, 1)']"),
               AllOf(HasSubstr("no function 'second_to'"), HasSubstr("did you mean 'seconds_to'")));
+  EXPECT_THAT(
+      error("['seconds_to(test.acuracy, 1)']"),
+      AllOf(HasSubstr("no result 'test.acuracy'"), HasSubstr("did you mean 'test.accuracy'")));
   EXPECT_THAT(error("[seconds, seconds]"), HasSubstr("two measures have the name 'seconds'"));
   EXPECT_THAT(error("[a / b]"), HasSubstr("this measure needs a name"));
   EXPECT_THAT(error("[]"), HasSubstr("nothing is given"));

@@ -69,7 +69,7 @@ TEST_F(StudyResultsTest, VerdictsOfClaims) {
                        (run.method == 0 ? 0.1 + 0.1 * static_cast<double>(run.case_index) : 0)};
   });
   std::vector<std::string> verdicts;
-  for (const JudgedClaim& judged : results.claims) verdicts.push_back(TextOf(judged.verdict));
+  for (const JudgedClaim& judged : results.claims) verdicts.push_back(judged.Text());
   EXPECT_THAT(verdicts, ElementsAre("holds", "holds in part", "does not hold", "does not hold",
                                     "cannot be tested here"));
   EXPECT_EQ(results.claims[0].ours, "0.1 to 0.2");
@@ -92,9 +92,41 @@ TEST_F(StudyResultsTest, AClaimAboutMissingRunsSaysSo) {
     return run.seed == 1 ? std::vector{0.5} : std::vector<double>();
   });
   EXPECT_EQ(some.claims[0].verdict, ClaimVerdict::kHolds);
+  EXPECT_EQ(some.claims[0].Text(), "holds so far");
   EXPECT_EQ(some.claims[0].detail, "1 of 2 runs");
   EXPECT_THAT(MarkdownTable(study_, *plan_, some),
               HasSubstr("Missing: 2 runs: A, seed 2; B, seed 2."));
+}
+
+TEST_F(StudyResultsTest, ADivergedRunIsNoFastOneAndNoRatioOfMissesHolds) {
+  const std::string study =
+      "seeds: [1, 2]\nexpect:\n  - {claim: sooner, value: to_half(A) / to_half(B), at_most: 1}\n";
+  std::string file = Write(study);
+  std::string text = ReadFile(file);
+  text.replace(
+      text.find("[test.accuracy]"), 15,
+      "{accuracy: test.accuracy, seconds: seconds, to_half: 'seconds_to(test.accuracy, 0.5)'}");
+  std::ofstream(file) << text << "rank_by: seconds\n";
+  study_ = ReadStudy(file);
+  plan_.emplace(study_, "out", "");
+  for (const StudyRun& run : plan_->ResultRuns(records_)) {
+    JobRecord record = Record(run, {0.1, 0.4});
+    record.numbers["seconds"] = 10;
+    if (run.method == 0 && run.seed == 1) {
+      record.exit_code = 5;
+      record.numbers["seconds"] = 1;
+    }
+    records_.Add(record);
+  }
+  const StudyResults results = MakeResults(study_, *plan_, records_);
+  EXPECT_EQ(results.rows[0].failed, 1u);
+  EXPECT_EQ(results.rows[0].cells[0].Text(), "0.4 (1 of 2)") << "one diverged";
+  EXPECT_EQ(results.rows[0].cells[1].Text(), "inf [10, inf]");
+  EXPECT_NEAR(results.profiles[0].score, 0.5, 1e-12);
+  EXPECT_NEAR(results.profiles[1].score, 1, 1e-12);
+  EXPECT_EQ(results.claims[0].Text(), "does not hold") << "neither reached it";
+  EXPECT_EQ(results.claims[0].ours, "none");
+  EXPECT_THAT(results.claims[0].detail, HasSubstr("there is no value"));
 }
 
 // Two workloads: A needs 1 and 4 s, B 2 s and never.

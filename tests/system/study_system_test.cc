@@ -55,7 +55,12 @@ TEST_F(StudySystemTest, KilledAtAnyMomentItGoesOnToTheSameResults) {
   EXPECT_EQ(File("killed/results.csv"), File("whole/results.csv"));
   EXPECT_EQ(File("killed/jobs.jsonl"), File("whole/jobs.jsonl"));
   EXPECT_EQ(File("killed/table.md"), File("whole/table.md"));
-  EXPECT_FALSE(fs::exists(folder_ / "killed/runs/A-seed1/checkpoints"));
+  size_t runs = 0;
+  for (const auto& run : fs::directory_iterator(folder_ / "killed/runs")) {
+    EXPECT_FALSE(fs::exists(run.path() / "checkpoints")) << run.path();
+    ++runs;
+  }
+  EXPECT_EQ(runs, 12u) << "four tuning runs of each method, two results";
 }
 
 TEST_F(StudySystemTest, ResultsAloneAreEnoughToGoOn) {
@@ -110,6 +115,7 @@ TEST_F(StudySystemTest, ALauncherStartsAllRanksOfARun) {
   Write("");
   EXPECT_THAT(Run("study s.yaml --launcher 'mpirun -n {ranks}'").err,
               HasSubstr("this study simulates"));
+  EXPECT_THAT(Run("study s.yaml --launcher 'mpirun -n 2'").err, HasSubstr("how many ranks"));
 }
 
 // Results are kept in the project, and a change of a study or of the tables must not leave them behind.

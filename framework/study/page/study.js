@@ -11,10 +11,11 @@ const caseTitle = (name) => (name === '' ? [] : element('h3', {}, name));
 function claimsOf(study) {
   if (!study.claims.length) return null;
   const kinds = {'holds': 'completed', 'does not hold': 'failed', 'holds in part': 'stopped'};
+  const kindOf = (verdict) => kinds[verdict.replace(' so far', '')] || '';
   const columns = [
     {title: 'claim', text: true, always: true, of: (claim) => claim.claim},
     {title: 'verdict', text: true, always: true, of: (claim) =>
-      element('span', {}, element('span', {class: 'state ' + (kinds[claim.verdict] || '')}, claim.verdict),
+      element('span', {}, element('span', {class: 'state ' + kindOf(claim.verdict)}, claim.verdict),
               claim.detail ? ' ' + claim.detail : '', claim.note ? '. ' + claim.note : '')},
     {title: 'here', of: (claim) => claim.ours || '–'},
     {title: 'asked', of: (claim) => claim.bound || '–'},
@@ -130,7 +131,8 @@ function profilesOf(study) {
   const links = sections.map((part) => element('a', {href: '#' + part.id}, part.querySelector('h2').textContent));
   const paper = [study.paper, study.paper_says].filter(Boolean).join(': ');
   document.getElementById('head').append(element('h1', {}, study.title), element('p', {class: 'soft small'}, paper),
-    element('p', {class: 'soft small'}, `${study.ended} of ${study.asked} runs have ended. Seeds ${study.seeds.join(', ')}.`),
+    element('p', {class: 'soft small'}, `${study.ended} of ${study.asked} runs have ended` + (study.missing.length ? `, missing are ${study.missing.join('; ')}` : '') +
+                            `. Seeds ${study.seeds.join(', ')}.`),
     element('nav', {}, links));
   document.getElementById('foot').append(`Written on ${study.written} by dtrain ${study.version}; results of dtrain ` +
     `${study.revisions.join(', ')}. Charts: Chart.js ${Chart.version}, MIT licence.`);
