@@ -257,13 +257,13 @@ int RunStudy(const StudyOptions& options, const Invocation& invocation) {
   const Study study = ReadStudy(file);
   CheckMethods(study, options.methods);
   const std::string output = options.output.empty() ? "runs/" + study.name : options.output;
-  if (!options.launcher.empty() && study.simulated) {
-    throw UsageError("--launcher starts the ranks of real runs, and this study simulates",
-                     "leave it out, or set 'by: train'");
-  }
   if (!options.launcher.empty() && options.launcher.find(kRanks) == std::string::npos) {
     throw UsageError("--launcher does not say how many ranks to start",
                      "write {ranks} where their number belongs, as in 'mpirun -n {ranks}'");
+  }
+  if (!options.launcher.empty() && study.simulated) {
+    throw UsageError("--launcher starts the ranks of real runs, and this study simulates",
+                     "leave it out, or set 'by: train'");
   }
   const StudyPlan plan(study, output, options.device);
   if (options.dry_run) {
