@@ -40,6 +40,12 @@ struct StudyOptions {
   bool dry_run = false, tables = false, keep = false;
 };
 
+std::vector<std::string> IdsOf(const std::vector<StudyRun>& runs) {
+  std::vector<std::string> ids;
+  for (const StudyRun& run : runs) ids.push_back(run.id);
+  return ids;
+}
+
 // Runs what is missing and keeps the files of the study up to date.
 class StudyRunner {
  public:
@@ -53,28 +59,25 @@ class StudyRunner {
 
   // Returns the signal that stopped it, or 0.
   int Run() {
-    int signal = RunMissing(plan_.tuning_runs(), "tuning run");
-    if (signal == 0) signal = RunMissing(plan_.ResultRuns(records_), "run");
-    return signal;
+    const int signal = RunMissing(plan_.tuning_runs(), "tuning run");
+    if (signal != 0) return signal;
+    if (!plan_.tuning_runs().empty()) WriteAll();  // shows what was tuned while the others run
+    return RunMissing(plan_.ResultRuns(records_), "run");
   }
-  void WriteAll() {
+  StudyResults WriteAll() {
     WriteRecords();
-    const StudyResults results = Results();
+    StudyResults results = MakeResults(study_, plan_, records_);
     WriteFileDurably(output_ / "table.md", MarkdownTable(study_, plan_, results));
     WriteFileDurably(output_ / "table.tex", LatexTable(study_, results));
     WriteFileDurably(output_ / "study.html", StudyPage(study_, plan_, records_, results));
+    return results;
   }
-  StudyResults Results() const { return MakeResults(study_, plan_, records_); }
   const StudyRecords& records() const { return records_; }
   // Returns "METHOD, seed 1: exit code 3" for each run that ended without a result.
   const std::vector<std::string>& failed() const { return failed_; }
 
-  std::vector<std::string> Ids() const {
-    std::vector<std::string> ids;
-    for (const StudyRun& run : plan_.tuning_runs()) ids.push_back(run.id);
-    for (const StudyRun& run : plan_.ResultRuns(records_)) ids.push_back(run.id);
-    return ids;
-  }
+  // Returns how many records are of other settings than those of the study.
+  size_t others() const { return records_.OthersThan(IdsOf(plan_.AllRuns(records_))); }
 
  private:
   bool IsChosen(const StudyRun& run) const {
@@ -111,11 +114,9 @@ class StudyRunner {
       log::Info("{} of {} are done already", done,
                 Counted(static_cast<int64_t>(done + jobs.size()), noun));
     }
-    const int signal = RunJobs(
-        jobs, options_.jobs, done,
-        [&](size_t job, int code, double seconds) { return Keep(*missing[job], code, seconds); });
-    WriteAll();
-    return signal;
+    return RunJobs(jobs, options_.jobs, done, [&](size_t job, int code, double seconds) {
+      return Keep(*missing[job], code, seconds);
+    });
   }
   // A run that diverged is a result, too.
   bool Keep(const StudyRun& run, int code, double seconds) {
@@ -142,8 +143,9 @@ class StudyRunner {
     return !diverged;
   }
   void WriteRecords() {
-    records_.Write(Ids());
-    WriteFileDurably(output_ / "results.csv", ResultsCsv(study_, plan_, records_));
+    const std::vector<StudyRun> runs = plan_.AllRuns(records_);
+    records_.Write(IdsOf(runs));
+    WriteFileDurably(output_ / "results.csv", ResultsCsv(study_, runs, records_));
     written_ = WallNow();
     // Checkpoints were for a resume of these runs, and many runs have many of them.
     for (const std::string& folder : ended_folders_) {
@@ -166,17 +168,15 @@ class StudyRunner {
 void PrintPlan(const Study& study, const StudyPlan& plan, const StudyRunner& runner, bool json) {
   nlohmann::ordered_json missing = nlohmann::ordered_json::array();
   std::string text;
-  const std::vector<StudyRun> results = plan.ResultRuns(runner.records());
-  for (const std::vector<StudyRun>& runs : {plan.tuning_runs(), results}) {
-    for (const StudyRun& run : runs) {
-      if (runner.records().Find(run.id) != nullptr) continue;
-      std::string command = "dtrain";
-      for (const std::string& argument : run.job.arguments) command += " " + ShellWord(argument);
-      text += run.job.name + "\n    " + command + "\n";
-      missing.push_back({{"name", run.job.name}, {"command", command}});
-    }
+  const std::vector<StudyRun> runs = plan.AllRuns(runner.records());
+  for (const StudyRun& run : runs) {
+    if (runner.records().Find(run.id) != nullptr) continue;
+    std::string command = "dtrain";
+    for (const std::string& argument : run.job.arguments) command += " " + ShellWord(argument);
+    text += run.job.name + "\n    " + command + "\n";
+    missing.push_back({{"name", run.job.name}, {"command", command}});
   }
-  const size_t later = plan.results() - results.size();
+  const size_t later = plan.results() - (runs.size() - plan.tuning_runs().size());
   if (json) {
     std::cout << JsonText(nlohmann::ordered_json{{"missing", missing}, {"after_tuning", later}}, 2)
               << '\n';
@@ -208,8 +208,7 @@ void WarnOfEmptyMeasures(const Study& study, const StudyResults& results) {
 }
 
 void PrintResults(const Study& study, const StudyPlan& plan, const StudyRunner& runner,
-                  const std::string& output, bool json) {
-  const StudyResults results = runner.Results();
+                  const StudyResults& results, const std::string& output, bool json) {
   WarnOfEmptyMeasures(study, results);
   if (!json) {
     std::cout << MarkdownTable(study, plan, results);
@@ -222,18 +221,17 @@ void PrintResults(const Study& study, const StudyPlan& plan, const StudyRunner& 
                                  {"asked", results.asked},
                                  {"failed", runner.failed()},
                                  {"claims", nlohmann::ordered_json::array()}};
-  for (const JudgedClaim& judged : results.claims) {
-    said["claims"].push_back({{"claim", judged.claim->text},
-                              {"value", judged.ours},
-                              {"verdict", judged.Text()},
-                              {"detail", judged.detail}});
+  for (const ClaimResult& result : results.claims) {
+    said["claims"].push_back({{"claim", result.claim->text},
+                              {"value", result.ours},
+                              {"verdict", result.Text()},
+                              {"detail", result.detail}});
   }
   std::cout << JsonText(said, 2) << '\n';
 }
 
 void CheckMethods(const Study& study, const std::vector<std::string>& methods) {
-  std::vector<std::string> names;
-  for (const NamedSettings& method : study.methods) names.push_back(method.name);
+  const std::vector<std::string> names = NamesOf(study.methods);
   for (const std::string& method : methods) {
     if (std::find(names.begin(), names.end(), method) != names.end()) continue;
     throw UsageError("the study has no method '" + method + "'", SuggestName(method, names));
@@ -273,17 +271,17 @@ int RunStudy(const StudyOptions& options, const Invocation& invocation) {
   MakeFolder(output);
   const RunLock lock(output);
   StudyRunner runner(study, plan, options, output);
-  if (const size_t others = runner.records().OthersThan(runner.Ids()); others > 0) {
+  if (const size_t others = runner.others(); others > 0) {
     log::Info("jobs.jsonl also has {} of other settings, which are kept",
               Counted(static_cast<int64_t>(others), "result"));
   }
   const int signal = options.tables ? 0 : runner.Run();
-  runner.WriteAll();
+  const StudyResults results = runner.WriteAll();
   if (signal != 0) {
     log::Info("the study was stopped; the same command resumes it");
     return static_cast<int>(ExitCode::kStopped);
   }
-  PrintResults(study, plan, runner, output, invocation.json);
+  PrintResults(study, plan, runner, results, output, invocation.json);
   return runner.failed().empty() ? 0 : static_cast<int>(ExitCode::kInternal);
 }
 

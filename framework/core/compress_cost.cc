@@ -192,9 +192,10 @@ CompressCosts CompressCostsFromJson(std::string_view text, const std::string& so
 CompressCosts ReadCompressCosts(const std::filesystem::path& path) {
   const std::string text = ReadFile(path);
   CompressCosts costs = CompressCostsFromJson(text, path.string());
+  const std::string hash = Sha256::Of(text);
   for (CompressCost& cost : costs.costs) {
     cost.file = path.string();
-    cost.sha256 = Sha256::Of(text);
+    cost.sha256 = hash;
   }
   return costs;
 }

@@ -36,7 +36,7 @@ struct ExecutionPlan {
   double predicted_seconds = 0;
   double compute_seconds = 0;
   double sum_seconds = 0;
-  // What the compressor of a simulated run costs (cluster.compress_costs): it decides the order of events in virtual
+  // Cost of the compressor in a simulated run (cluster.compress_costs): it decides the order of events in virtual
   // time.  Empty in a real run, and where passes over memory are charged.
   CompressCost compress_cost;
   std::map<std::string, std::string> kernels;  // layer -> implementation ("conv1" -> "onednn:nhwc")

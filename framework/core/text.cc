@@ -108,6 +108,13 @@ std::string TimeLeft(double seconds) {
   return seconds >= 0 && seconds <= kLongest ? HumanSeconds(seconds) + " left" : "";
 }
 
+std::string CsvField(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
 std::string Hex(const uint8_t* bytes, size_t count) {
   std::string text;
   text.reserve(2 * count);

@@ -51,6 +51,9 @@ constexpr std::string_view NameIn(std::initializer_list<std::string_view> names,
   return i < names.size() ? names.begin()[i] : "?";
 }
 
+// Returns one field of a CSV line, quoted if necessary (RFC 4180).
+std::string CsvField(const std::string& text);
+
 // Returns lower-case hexadecimal digits.
 std::string Hex(const uint8_t* bytes, size_t count);
 

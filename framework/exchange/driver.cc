@@ -22,8 +22,8 @@ class Driver::Port : public Effects {
     PushWork([this] { driver_.StartStep(); });
   }
   void EndStep(const StepOutcome& outcome) override {
-    told_ = outcome;  // one step ends at a time; a larger closure would be allocated
-    PushWork([this] { driver_.EndStep(host_, told_); });
+    step_outcome_ = outcome;  // one step ends at a time; a larger closure would be allocated
+    PushWork([this] { driver_.EndStep(host_, step_outcome_); });
   }
   void Reduce(VectorId vector, Range range) override { driver_.Reduce(host_, vector, range); }
   void Send(ActorId to, Message message, Payload payload) override {
@@ -60,7 +60,7 @@ class Driver::Port : public Effects {
   Driver& driver_;
   HostedActor& host_;
   std::optional<VectorSlice> arrived_;
-  StepOutcome told_;
+  StepOutcome step_outcome_;
 };
 
 struct Driver::Host : HostedActor {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "framework/core/text.h"
 #include "framework/report/run_report.h"
 #include "framework/results/run_files.h"
 #include "framework/results/run_folder.h"
@@ -22,13 +23,6 @@ struct Place {
   std::string run, kind, split, rank, epoch, step, seconds;
 };
 
-std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string NumberText(const json& object, const std::string& key) {
   const auto number = NumberIn(object, key);
   return number ? fmt::format("{}", *number) : "";
@@ -37,9 +31,9 @@ std::string NumberText(const json& object, const std::string& key) {
 class Csv {
  public:
   void Value(const Place& at, const std::string& name, const std::string& value) {
-    fmt::format_to(std::back_inserter(text_), "{},{},{},{},{},{},{},{},{}\n", Quoted(at.run),
-                   at.kind, Quoted(at.split), at.rank, at.epoch, at.step, at.seconds, Quoted(name),
-                   value);
+    fmt::format_to(std::back_inserter(text_), "{},{},{},{},{},{},{},{},{}\n", CsvField(at.run),
+                   at.kind, CsvField(at.split), at.rank, at.epoch, at.step, at.seconds,
+                   CsvField(name), value);
   }
   // Writes every number of a line, except those that are columns of their own.
   void Numbers(const Place& at, const json& line, const std::string& prefix = "") {

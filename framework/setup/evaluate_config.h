@@ -12,7 +12,7 @@ namespace dtrain {
 struct EvaluateConfig {
   int64_t every_epochs = 1;  // 0: not by epochs
   int64_t every_steps = 0;   // 0: not by steps
-  // Where the batch-norm statistics of the model at a boundary come from: "mean", "estimate" or "auto" (ReadEvaluateConfig).
+  // Source of the batch-norm statistics of the model at a boundary: "mean", "estimate" or "auto" (ReadEvaluateConfig).
   std::string statistics = "auto";
   int64_t statistics_samples = 0;  // training samples of an estimate
 };

@@ -25,7 +25,7 @@ struct Faults {
     int64_t message = 0;  // number of the message between these ranks, from 0
     Nanos by = 0;
   };
-  // The node's link passes bytes so many times slower than the others', from the beginning.
+  // The number of times that the node's link is slower than the others', from the beginning.
   struct SlowLink {
     int node = 0;
     double incoming = 1, outgoing = 1;

@@ -49,8 +49,8 @@ ReduceTime TimeOfSums(const SimulationSetup& setup) {
   };
 }
 
-// The arithmetic of the exchange thread for a vector of so many bytes: the compressor's, measured or by its passes,
-// and `vectors` vectors written besides.  It takes the values for one unit.
+// Returns how long the exchange thread computes for a vector of a number of bytes: the compressor, by its measured cost
+// or its passes, and `vectors` vectors written besides.  It takes the values for one unit.
 std::function<Nanos(int64_t)> TimeOfCompression(const SimulationSetup& setup, int vectors,
                                                 const ComputeModel& compute) {
   const CompressConfig& compress = setup.exchange.actors.compress;

@@ -4,7 +4,7 @@
 //   seconds_to(test.accuracy, 0.85)
 //   seconds_to(GSSP) / seconds_to(SSP)
 //
-// What a name means is the caller's business: Evaluate asks for the value of each.  Arguments of a name are texts, since
+// The caller decides what a name means: Evaluate asks it for the value of each.  Arguments of a name are texts, since
 // methods have names such as "GSSP+GDTopK"; one that holds a comma or a parenthesis is written in double quotes.
 #pragma once
 

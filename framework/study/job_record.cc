@@ -10,6 +10,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
+#include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/results/run_files.h"
 #include "framework/results/run_folder.h"
@@ -57,16 +58,11 @@ void AddSelections(const fs::path& gradients, std::map<std::string, double>& num
     if (left && bound && *bound > 0) bounds.push_back(*left / *bound);
     if (got && asked && *asked > 0) selected.push_back(*got / *asked);
   });
-  const auto median = [](std::vector<double>& values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
-                     values.end());
-    return values[values.size() / 2];
-  };
   if (!bounds.empty()) {
     numbers["bound_ratio_max"] = *std::max_element(bounds.begin(), bounds.end());
-    numbers["bound_ratio_median"] = median(bounds);
+    numbers["bound_ratio_median"] = Median(bounds);
   }
-  if (!selected.empty()) numbers["selected_ratio_median"] = median(selected);
+  if (!selected.empty()) numbers["selected_ratio_median"] = Median(selected);
 }
 
 JobRecord::Curve ReadCurve(const fs::path& metrics) {

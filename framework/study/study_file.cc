@@ -220,10 +220,9 @@ template <class Named>
 bool Contains(const std::vector<Named>& all, const std::string& name) {
   return std::any_of(all.begin(), all.end(), [&](const Named& it) { return it.name == name; });
 }
-template <class Named>
-std::vector<std::string> NamesOf(const std::vector<Named>& all) {
+std::vector<std::string> NamesOf(const std::vector<StudyMeasure>& measures) {
   std::vector<std::string> names;
-  for (const Named& it : all) names.push_back(it.name);
+  for (const StudyMeasure& measure : measures) names.push_back(measure.name);
   return names;
 }
 
@@ -435,6 +434,12 @@ void ReadKeys(Reader root, Study& study) {
 }
 
 }  // namespace
+
+std::vector<std::string> NamesOf(const std::vector<NamedSettings>& all) {
+  std::vector<std::string> names;
+  for (const NamedSettings& it : all) names.push_back(it.name);
+  return names;
+}
 
 Study ReadStudy(const std::string& file) {
   Study study;

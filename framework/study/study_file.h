@@ -23,6 +23,8 @@ struct NamedSettings {
   std::string profile = {};  // of a case: path of the model profile; "": real gradients
 };
 
+std::vector<std::string> NamesOf(const std::vector<NamedSettings>& all);
+
 // Every method runs with each combination of the values, on training samples without a share that is set aside for
 // validation.  The combination with the best mean result on that share is taken for the method's other runs.
 struct StudyTuning {
@@ -37,8 +39,8 @@ struct StudyMeasure {
   Expression value;  // of a run (JobRecord::Measure)
 };
 
-// What a paper claims, as arithmetic of measures: "seconds_to(GSSP) / seconds_to(SSP)".  An argument after the method
-// names a case; without one the claim is judged in every case.
+// Holds what a paper claims, as arithmetic of measures: "seconds_to(GSSP) / seconds_to(SSP)".  An argument after the
+// method names a case; without one the claim is evaluated in every case.
 struct StudyClaim {
   std::string text, paper;  // `paper`: the paper's figure
   std::optional<Expression> value;

@@ -11,12 +11,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json NamesOf(const std::vector<NamedSettings>& all) {
-  ordered_json names = ordered_json::array();
-  for (const NamedSettings& it : all) names.push_back(it.name);
-  return names;
-}
-
 ordered_json RowsOf(const Study& study, const StudyResults& results) {
   ordered_json rows = ordered_json::array();
   for (const StudyRow& row : results.rows) {
@@ -39,14 +33,14 @@ ordered_json RowsOf(const Study& study, const StudyResults& results) {
 
 ordered_json ClaimsOf(const StudyResults& results) {
   ordered_json claims = ordered_json::array();
-  for (const JudgedClaim& judged : results.claims) {
-    claims.push_back({{"claim", judged.claim->text},
-                      {"paper", judged.claim->paper},
-                      {"note", judged.claim->note},
-                      {"verdict", judged.Text()},
-                      {"detail", judged.detail},
-                      {"ours", judged.ours},
-                      {"bound", judged.bound}});
+  for (const ClaimResult& result : results.claims) {
+    claims.push_back({{"claim", result.claim->text},
+                      {"paper", result.claim->paper},
+                      {"note", result.claim->note},
+                      {"verdict", result.Text()},
+                      {"detail", result.detail},
+                      {"ours", result.ours},
+                      {"bound", result.bound}});
   }
   return claims;
 }

@@ -129,13 +129,12 @@ StudyPlan::StudyPlan(const Study& study, const std::string& output, const std::s
   }
 }
 
-StudyPlan::MethodFacts StudyPlan::FactsOf(const RunConfig& config, size_t case_index) const {
+StudyPlan::MethodFacts StudyPlan::FactsOf(const RunConfig& config,
+                                          const std::string& profile_hash) {
   MethodFacts facts;
   facts.ranks = PlacementOf(config).ranks();
   facts.holds_out = config.data.source == nullptr || !config.data.source->has_validation();
-  const std::string& profile = study_.cases[case_index].profile;
-  facts.files = "model " + Sha256::Of(config.model.yaml) + "\nprofile " +
-                (profile.empty() ? "" : Sha256::Of(ReadFile(profile)));
+  facts.files = "model " + Sha256::Of(config.model.yaml) + "\nprofile " + profile_hash;
   if (config.compress_cost.known()) facts.files += "\ncosts " + config.compress_cost.sha256;
   return facts;
 }
@@ -151,10 +150,12 @@ void StudyPlan::CheckConfigs() {
   };
   for (size_t c = 0; c < study_.cases.size(); ++c) {
     std::vector<Values> methods;
+    const std::string& profile = study_.cases[c].profile;
+    const std::string profile_hash = profile.empty() ? "" : Sha256::Of(ReadFile(profile));
     facts_.emplace_back(study_.methods.size());
     for (size_t m = 0; m < study_.methods.size(); ++m) {
       const RunConfig config = read({false, c, m, study_.seeds.front(), tuned.front()});
-      facts_[c][m] = FactsOf(config, c);
+      facts_[c][m] = FactsOf(config, profile_hash);
       methods.push_back(ValuesOf(config));
       for (const VariedSetting& key : study_.tuning.keys) methods.back().erase(key.key);
       if (study_.tuning.keys.empty()) continue;
@@ -247,6 +248,12 @@ std::vector<StudyRun> StudyPlan::ResultRuns(const StudyRecords& records) const {
   return runs;
 }
 
+std::vector<StudyRun> StudyPlan::AllRuns(const StudyRecords& records) const {
+  std::vector<StudyRun> runs = tuning_runs_;
+  for (StudyRun& run : ResultRuns(records)) runs.push_back(std::move(run));
+  return runs;
+}
+
 std::optional<std::vector<Setting>> StudyPlan::TunedOf(size_t case_index, size_t method,
                                                        const StudyRecords& records) const {
   if (study_.tuning.keys.empty()) return std::vector<Setting>();
@@ -262,7 +269,7 @@ std::optional<std::vector<Setting>> StudyPlan::TunedOf(size_t case_index, size_t
       const double found = record->completed() ? record->ValidationScore() : kWorst;
       score += std::isnan(found) ? kWorst : found;
     }
-    // Of equal ones the first is taken; one that diverged only if all did.
+    // The first of equal ones is taken, and one that diverged only if all did.
     if (!best || score > best_score) {
       best = values;
       best_score = score;

@@ -48,6 +48,8 @@ class StudyPlan {
 
   // Returns the result runs of the methods whose tuning runs are among the records, by seed, case and method.
   std::vector<StudyRun> ResultRuns(const StudyRecords& records) const;
+  // Returns the tuning runs and these, in the order of results.csv and jobs.jsonl.
+  std::vector<StudyRun> AllRuns(const StudyRecords& records) const;
   // Returns the tuned values of a method, or nothing if a tuning run is missing.
   std::optional<std::vector<Setting>> TunedOf(size_t case_index, size_t method,
                                               const StudyRecords& records) const;
@@ -55,7 +57,7 @@ class StudyPlan {
   size_t results() const;
 
  private:
-  // What the config of a method says in a case.
+  // Holds what the config of a method says in a case.
   struct MethodFacts {
     int ranks = 1;
     bool holds_out = true;  // the data set has no validation split of its own
@@ -69,7 +71,7 @@ class StudyPlan {
                    std::vector<Setting> tuned) const;
   std::vector<Setting> SettingsOf(const StudyRun& run) const;
   std::string IdOf(const std::vector<std::string>& overrides, const std::string& files) const;
-  MethodFacts FactsOf(const RunConfig& config, size_t case_index) const;
+  static MethodFacts FactsOf(const RunConfig& config, const std::string& profile_hash);
   void CheckConfigs();
 
   const Study study_;

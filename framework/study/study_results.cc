@@ -14,6 +14,14 @@ namespace dtrain {
 namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnreached = std::numeric_limits<double>::infinity();
+
+// Returns the value that counts of a run.  The figures that a run had before it diverged say nothing of its method.
+double ValueOf(const Study& study, const StudyMeasure& measure, const JobRecord& record) {
+  const double value = record.Measure(measure.value);
+  if (record.completed() || std::isinf(value)) return value;
+  return measure.name == study.rank_by ? kUnreached : kNoValue;
+}
 
 StudyCell CellOf(std::vector<double> values) {
   const size_t of = values.size();
@@ -58,16 +66,17 @@ size_t IndexOf(const std::string& name, const auto& all) {
   return static_cast<size_t>(at - all.begin());
 }
 
-class Judge {
+class ClaimEvaluator {
  public:
-  Judge(const Study& study, const std::vector<StudyRow>& rows) : study_(study), rows_(rows) {}
+  ClaimEvaluator(const Study& study, const std::vector<StudyRow>& rows)
+      : study_(study), rows_(rows) {}
 
-  JudgedClaim Evaluate(const StudyClaim& claim) const {
-    JudgedClaim judged{.claim = &claim, .bound = BoundOf(claim)};
+  ClaimResult Evaluate(const StudyClaim& claim) const {
+    ClaimResult result{.claim = &claim, .bound = BoundOf(claim)};
     if (!claim.value) {
-      judged.verdict = ClaimVerdict::kUntested;
-      judged.detail = claim.untested;
-      return judged;
+      result.verdict = ClaimVerdict::kUntested;
+      result.detail = claim.untested;
+      return result;
     }
     std::vector<double> values;
     size_t ran = 0, met = 0, missing = 0;
@@ -83,15 +92,15 @@ class Judge {
       values.push_back(value);
       met += Meets(claim, value) ? 1 : 0;
     }
-    if (ran == 0) return judged;
+    if (ran == 0) return result;
     if (values.empty()) {
-      judged.ours = "none";
+      result.ours = "none";
     } else {
       const auto [least, most] = std::minmax_element(values.begin(), values.end());
-      judged.ours = ShortNumber(*least);
-      if (ShortNumber(*most) != judged.ours) judged.ours += " to " + ShortNumber(*most);
+      result.ours = ShortNumber(*least);
+      if (ShortNumber(*most) != result.ours) result.ours += " to " + ShortNumber(*most);
     }
-    judged.verdict = met == ran ? ClaimVerdict::kHolds
+    result.verdict = met == ran ? ClaimVerdict::kHolds
                      : met > 0  ? ClaimVerdict::kInPart
                                 : ClaimVerdict::kFails;
     std::vector<std::string> details;
@@ -103,17 +112,17 @@ class Judge {
     }
     if (missing > 0) details.push_back(Counted(static_cast<int64_t>(missing), "case") + " missing");
     const auto [ended, asked] = RunsOf(claim);
-    judged.so_far = ended < asked;
+    result.so_far = ended < asked;
     if (ended < asked) details.push_back(fmt::format("{} of {} runs", ended, asked));
-    judged.detail = Join(details);
-    return judged;
+    result.detail = Join(details);
+    return result;
   }
 
  private:
   const StudyRow& RowOf(size_t case_index, const std::string& method) const {
     return rows_[case_index * study_.methods.size() + IndexOf(method, study_.methods)];
   }
-  // Returns the cases in which a claim is judged: one if all its names have a case, else all.
+  // Returns the cases in which a claim is evaluated: one if all its names have a case, else all.
   std::vector<size_t> CasesOf(const StudyClaim& claim) const {
     const auto names = claim.value->names();
     const bool all_named = std::all_of(names.begin(), names.end(), [](const NamedValue& named) {
@@ -156,19 +165,19 @@ class Judge {
   const std::vector<StudyRow>& rows_;
 };
 
-// Ratios of each method's measure to the best one's, by workload.
-std::vector<PerformanceProfile> ProfilesOf(const Study& study,
-                                           const std::vector<std::vector<double>>& workloads) {
+// Takes the measure of each method by workload.  A workload that some method has not run (NaN) does not count.
+std::vector<PerformanceProfile> ProfilesOf(
+    const Study& study,
+    const std::map<std::pair<size_t, uint64_t>, std::vector<double>>& workloads) {
   constexpr double kTauEnd = 4;
   std::vector<PerformanceProfile> profiles;
   for (size_t m = 0; m < study.methods.size(); ++m) {
     std::vector<double> ratios;
-    for (const std::vector<double>& values : workloads) {
+    for (const auto& [workload, values] : workloads) {
+      if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
       const double best = *std::min_element(values.begin(), values.end());
       const bool solved = std::isfinite(values[m]);
-      ratios.push_back(!solved             ? std::numeric_limits<double>::infinity()
-                       : values[m] == best ? 1
-                                           : values[m] / best);
+      ratios.push_back(!solved ? kUnreached : values[m] == best ? 1 : values[m] / best);
     }
     if (ratios.empty()) return {};
     std::sort(ratios.begin(), ratios.end());
@@ -222,7 +231,7 @@ std::string StudyCell::Text() const {
   return values.size() == of ? text : text + fmt::format(" ({} of {})", values.size(), of);
 }
 
-std::string JudgedClaim::Text() const {
+std::string ClaimResult::Text() const {
   const std::string_view text = NameIn(
       {"holds", "holds in part", "does not hold", "cannot be tested here", "not run yet"}, verdict);
   return std::string(text) + (so_far ? " so far" : "");
@@ -231,17 +240,21 @@ std::string JudgedClaim::Text() const {
 StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyRecords& records) {
   StudyResults results;
   results.asked = plan.results();
-  const std::vector<StudyRun> runs = plan.ResultRuns(records);
-  // Values by (case, method), measure and seed.
-  std::map<std::pair<size_t, size_t>, std::vector<std::vector<double>>> values;
+  // By row, measure and seed; and by workload and method.
+  std::vector<std::vector<std::vector<double>>> values(
+      study.cases.size() * study.methods.size(),
+      std::vector<std::vector<double>>(study.measures.size()));
   std::map<std::pair<size_t, uint64_t>, std::vector<double>> workloads;
-  std::map<std::pair<size_t, size_t>, StudyRow> rows;
+  for (size_t row = 0; row < values.size(); ++row) {
+    results.rows.push_back({.case_index = row / study.methods.size(),
+                            .method = row % study.methods.size(),
+                            .asked = study.seeds.size()});
+  }
   std::set<std::string> revisions;
-  for (const StudyRun& run : runs) {
-    const std::pair key(run.case_index, run.method);
-    StudyRow& row = rows[key];
+  for (const StudyRun& run : plan.ResultRuns(records)) {
+    const size_t at = run.case_index * study.methods.size() + run.method;
+    StudyRow& row = results.rows[at];
     row.tuned = TunedText(study, run.tuned);
-    values[key].resize(study.measures.size());
     const JobRecord* const record = records.Find(run.id);
     if (record == nullptr) {
       results.missing.push_back(run.job.name);
@@ -252,41 +265,22 @@ StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyR
     row.failed += record->completed() ? 0 : 1;
     revisions.insert(record->revision);
     for (size_t i = 0; i < study.measures.size(); ++i) {
-      const bool ranks = study.measures[i].name == study.rank_by;
-      double value = record->Measure(study.measures[i].value);
-      if (!record->completed() && !std::isinf(value)) {
-        // What a run was worth until it diverged says nothing of its method.
-        value = ranks ? std::numeric_limits<double>::infinity() : kNoValue;
-      }
-      values[key][i].push_back(value);
-      if (!ranks) continue;
+      const double value = ValueOf(study, study.measures[i], *record);
+      values[at][i].push_back(value);
+      if (study.measures[i].name != study.rank_by) continue;
       std::vector<double>& workload = workloads[{run.case_index, run.seed}];
       workload.resize(study.methods.size(), kNoValue);
-      workload[run.method] = std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+      workload[run.method] = std::isnan(value) ? kUnreached : value;
     }
   }
-  for (size_t c = 0; c < study.cases.size(); ++c) {
-    for (size_t m = 0; m < study.methods.size(); ++m) {
-      StudyRow row = rows[{c, m}];
-      row.case_index = c;
-      row.method = m;
-      row.asked = study.seeds.size();
-      auto& measured = values[{c, m}];
-      measured.resize(study.measures.size());
-      for (const std::vector<double>& of_seeds : measured) row.cells.push_back(CellOf(of_seeds));
-      results.rows.push_back(std::move(row));
+  for (size_t row = 0; row < values.size(); ++row) {
+    for (std::vector<double>& of_seeds : values[row]) {
+      results.rows[row].cells.push_back(CellOf(std::move(of_seeds)));
     }
   }
-  const Judge judge(study, results.rows);
-  for (const StudyClaim& claim : study.claims) results.claims.push_back(judge.Evaluate(claim));
-  std::vector<std::vector<double>> whole;  // workloads that every method has run
-  for (const auto& [workload, of_methods] : workloads) {
-    if (std::none_of(of_methods.begin(), of_methods.end(),
-                     [](double v) { return std::isnan(v); })) {
-      whole.push_back(of_methods);
-    }
-  }
-  results.profiles = ProfilesOf(study, whole);
+  const ClaimEvaluator evaluator(study, results.rows);
+  for (const StudyClaim& claim : study.claims) results.claims.push_back(evaluator.Evaluate(claim));
+  results.profiles = ProfilesOf(study, workloads);
   results.revisions.assign(revisions.begin(), revisions.end());
   return results;
 }

@@ -31,7 +31,7 @@ struct StudyRow {
 
 enum class ClaimVerdict { kHolds, kInPart, kFails, kUntested, kMissing };
 
-struct JudgedClaim {
+struct ClaimResult {
   const StudyClaim* claim = nullptr;
   ClaimVerdict verdict = ClaimVerdict::kMissing;
   bool so_far = false;  // runs that it is about are missing
@@ -53,7 +53,7 @@ struct PerformanceProfile {
 
 struct StudyResults {
   std::vector<StudyRow> rows;  // by case, then method
-  std::vector<JudgedClaim> claims;
+  std::vector<ClaimResult> claims;
   std::vector<PerformanceProfile> profiles;  // empty without Study::rank_by
   std::vector<std::string> revisions;        // of the programs that made the results
   std::vector<std::string> missing;          // names of the runs that have not ended

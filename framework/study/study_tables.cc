@@ -10,13 +10,6 @@
 namespace dtrain {
 namespace {
 
-std::string CsvCell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 // Every digit, so that a file of results loses nothing; "inf" for a target that was missed.
 std::string ExactNumber(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
 
@@ -29,9 +22,9 @@ std::string OneLine(std::string text) {
 
 std::string MarkdownCell(const std::string& text) {
   std::string cell;
-  for (const char c : text) {
+  for (const char c : OneLine(text)) {
     if (c == '|') cell += '\\';
-    cell += c == '\n' ? ' ' : c;
+    cell += c;
   }
   return cell.empty() ? " " : cell;
 }
@@ -92,7 +85,8 @@ std::string LatexRow(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-std::string ResultsCsv(const Study& study, const StudyPlan& plan, const StudyRecords& records) {
+std::string ResultsCsv(const Study& study, const std::vector<StudyRun>& runs,
+                       const StudyRecords& records) {
   std::vector<std::string> head = {"phase", "case", "method", "seed"};
   for (const VariedSetting& key : study.tuning.keys) head.push_back(key.key);
   head.emplace_back("exit_code");
@@ -100,9 +94,9 @@ std::string ResultsCsv(const Study& study, const StudyPlan& plan, const StudyRec
   if (!study.tuning.keys.empty()) head.emplace_back("validation_score");
   head.insert(head.end(), {"revision", "device", "id"});
   std::vector<std::vector<std::string>> lines = {head};
-  const auto add = [&](const StudyRun& run) {
+  for (const StudyRun& run : runs) {
     const JobRecord* const record = records.Find(run.id);
-    if (record == nullptr) return;
+    if (record == nullptr) continue;
     std::vector<std::string> line = {run.tuning ? "tuning" : "result",
                                      study.cases[run.case_index].name,
                                      study.methods[run.method].name, std::to_string(run.seed)};
@@ -114,13 +108,11 @@ std::string ResultsCsv(const Study& study, const StudyPlan& plan, const StudyRec
     if (!study.tuning.keys.empty()) line.push_back(ExactNumber(record->ValidationScore()));
     line.insert(line.end(), {record->revision, record->device, run.id});
     lines.push_back(std::move(line));
-  };
-  for (const StudyRun& run : plan.tuning_runs()) add(run);
-  for (const StudyRun& run : plan.ResultRuns(records)) add(run);
+  }
   std::string csv;
   for (const std::vector<std::string>& line : lines) {
     std::vector<std::string> cells;
-    for (const std::string& cell : line) cells.push_back(CsvCell(cell));
+    for (const std::string& cell : line) cells.push_back(CsvField(cell));
     csv += Join(cells, ",") + "\n";
   }
   return csv;
@@ -140,12 +132,12 @@ std::string MarkdownTable(const Study& study, const StudyPlan& plan, const Study
   text += ". A cell is the median over the seeds, with the least and the largest value.\n";
   if (!results.claims.empty()) {
     std::vector<std::vector<std::string>> rows;
-    for (const JudgedClaim& judged : results.claims) {
-      const StudyClaim& claim = *judged.claim;
-      std::string verdict = judged.Text();
-      if (!judged.detail.empty()) verdict += " (" + judged.detail + ")";
+    for (const ClaimResult& result : results.claims) {
+      const StudyClaim& claim = *result.claim;
+      std::string verdict = result.Text();
+      if (!result.detail.empty()) verdict += " (" + result.detail + ")";
       if (!claim.note.empty()) verdict += ". " + claim.note;
-      rows.push_back({claim.text, claim.paper, judged.ours, judged.bound, verdict});
+      rows.push_back({claim.text, claim.paper, result.ours, result.bound, verdict});
     }
     text += "\n" + MarkdownTableOf({"claim", "paper", "here", "asked", "verdict"}, rows);
   }

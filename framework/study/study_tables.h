@@ -7,9 +7,10 @@
 
 namespace dtrain {
 
-// Returns one line a finished run, tuning runs first: case, method, seed, tuned values, exit code, every measure,
+// Returns one line for each of the runs (StudyPlan::AllRuns) that has ended: phase, case, method, seed, tuned values, exit code, every measure,
 // revision, device, id.
-std::string ResultsCsv(const Study& study, const StudyPlan& plan, const StudyRecords& records);
+std::string ResultsCsv(const Study& study, const std::vector<StudyRun>& runs,
+                       const StudyRecords& records);
 
 // Returns claims with their verdicts, results, terms that are not equal, and what is missing.
 std::string MarkdownTable(const Study& study, const StudyPlan& plan, const StudyResults& results);

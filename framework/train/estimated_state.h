@@ -1,6 +1,6 @@
 // Batch-norm statistics that are estimated anew, for a model that no worker has trained.
 //
-// Where the model at a boundary is a mean of replicas, the workers' running statistics belong to other weights: those of
+// If the model at a boundary is a mean of replicas, the workers' running statistics belong to other weights: those of
 // their replicas.  Their mean (mean_state.h) does not fit the mean of the weights, whose activations vary less.  So the
 // model itself computes them (torch.optim.swa_utils.update_bn): forward passes over training samples, in which each
 // layer normalises by the statistics of its batch, and of these the mean over the batches, weighted by samples.

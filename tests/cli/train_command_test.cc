@@ -15,6 +15,7 @@
 #include "framework/core/file.h"
 #include "tests/cli/command_outcome.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/normed_model.h"
 
 namespace dtrain {
 namespace {
@@ -172,17 +173,7 @@ TEST(EvalCommand, PrintsWhatARunPrintsAtItsEnd) {
 // The statistics belong to no training: two runs of the same steps differ in them alone.
 TEST(EvalCommand, EstimatesStatisticsAsARunDoes) {
   const TempFolder folder;
-  const std::string config = Config(folder, folder.Write("normed.yaml", R"(
-name: normed
-layers:
-  - {name: conv, type: convolution, outputs: 4, kernel: 5, stride: 3, bias: false}
-  - {name: bn, type: batch_norm}
-  - {name: relu, type: relu}
-  - {name: flat, type: flatten}
-  - {name: fc, type: inner_product, outputs: 10}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-  - {name: accuracy, type: accuracy, input: [fc, label]}
-)"));
+  const std::string config = Config(folder, folder.Write("normed.yaml", kNormedModel));
   // Returns the line with the result at the end of a run.
   const auto run = [&](const std::string& statistics) {
     const CommandOutcome outcome =

@@ -7,6 +7,7 @@
 #include "framework/results/run_folder.h"
 #include "framework/simulate/simulated_run.h"
 #include "tests/runtime/run_fixture.h"
+#include "tests/support/normed_model.h"
 
 namespace dtrain {
 
@@ -14,17 +15,7 @@ class ResumeFixture : public RunFixture {
  protected:
   void SetUp() override {
     RunFixture::SetUp();
-    std::ofstream(folder_ / "model.yaml") << R"(
-name: small
-layers:
-  - {name: conv, type: convolution, outputs: 4, kernel: 5, stride: 3, bias: false}
-  - {name: bn, type: batch_norm}
-  - {name: relu, type: relu}
-  - {name: flat, type: flatten}
-  - {name: fc, type: inner_product, outputs: 10}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-  - {name: accuracy, type: accuracy, input: [fc, label]}
-)";
+    std::ofstream(folder_ / "model.yaml") << kNormedModel;
   }
 
   // Returns the key for a model without batch norm.  A resumed real run continues batch statistics from the workers'

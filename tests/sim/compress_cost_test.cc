@@ -1,10 +1,8 @@
 // Tests the time that measured compressor costs add to a run in virtual time, to the nanosecond.
 #include <gtest/gtest.h>
 
-#include "framework/core/random.h"
 #include "framework/sim/simulation.h"
 #include "tests/sim/scenario.h"
-#include "tests/support/source_at_once.h"
 
 namespace dtrain {
 namespace {
@@ -23,16 +21,6 @@ struct RunTimes {
   Nanos longest = 0;  // SimulationResult::compress_longest
 };
 
-class NormalSource : public SourceAtOnce {
- public:
-  StepReport Compute(int worker, int64_t step, const Blob&, float* gradients) override {
-    const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),
-                        static_cast<uint64_t>(step));
-    for (int64_t i = 0; i < kSize; ++i) gradients[i] = random.Normal(static_cast<uint64_t>(i));
-    return {.samples = 8, .loss_sum = 1};
-  }
-};
-
 // Passes over memory take no time here: 8000 bytes at 1e6 GB/s are less than half a nanosecond.
 RunTimes TimedRun(const std::string& strategy, const std::string& compress,
                   const CompressCost& cost, bool numeric = false) {
@@ -41,7 +29,7 @@ RunTimes TimedRun(const std::string& strategy, const std::string& compress,
   ExchangeSpec& spec = scenario.setup.exchange;
   spec.actors.compress = MakeCompress(compress);
   spec.compress_cost = cost;
-  NormalSource source;
+  NormalGradients source;
   const std::vector<float> weights(kSize, 1.0f);
   if (numeric) {
     scenario.setup.source = &source;

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/random.h"
 #include "framework/sim/simulation.h"
+#include "tests/support/source_at_once.h"
 #include "tests/support/strategy_text.h"
 
 namespace dtrain {
@@ -54,6 +56,17 @@ struct Scenario {
 
   std::unique_ptr<Strategy> strategy;
   SimulationSetup setup;
+};
+
+// Normal values, which depend on worker and step alone.
+class NormalGradients : public SourceAtOnce {
+ public:
+  StepReport Compute(int worker, int64_t step, const Blob&, float* gradients) override {
+    const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),
+                        static_cast<uint64_t>(step));
+    for (int64_t i = 0; i < kSize; ++i) gradients[i] = random.Normal(static_cast<uint64_t>(i));
+    return {.samples = 8, .loss_sum = 1};
+  }
 };
 
 }  // namespace dtrain

@@ -167,16 +167,6 @@ TEST(Simulation, AsynchronousStrategiesConverge) {
 
 // --- with a compressor
 
-class NormalGradients : public SourceAtOnce {
- public:
-  StepReport Compute(int worker, int64_t step, const Blob&, float* gradients) override {
-    const Random random(5, Purpose::kSelfTest, static_cast<uint64_t>(worker),
-                        static_cast<uint64_t>(step));
-    for (int64_t i = 0; i < kSize; ++i) gradients[i] = random.Normal(static_cast<uint64_t>(i));
-    return {.samples = 8, .loss_sum = 1};
-  }
-};
-
 TEST(CompressedSimulation, AGhostTakesTheTimeAndTheBytesOfANumericRun) {
   const std::vector<float> weights(kSize, 1.0f);
   NormalGradients source;

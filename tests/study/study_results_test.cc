@@ -69,7 +69,7 @@ TEST_F(StudyResultsTest, VerdictsOfClaims) {
                        (run.method == 0 ? 0.1 + 0.1 * static_cast<double>(run.case_index) : 0)};
   });
   std::vector<std::string> verdicts;
-  for (const JudgedClaim& judged : results.claims) verdicts.push_back(judged.Text());
+  for (const ClaimResult& result : results.claims) verdicts.push_back(result.Text());
   EXPECT_THAT(verdicts, ElementsAre("holds", "holds in part", "does not hold", "does not hold",
                                     "cannot be tested here"));
   EXPECT_EQ(results.claims[0].ours, "0.1 to 0.2");
@@ -161,7 +161,7 @@ TEST_F(StudyResultsTest, TablesEscapeWhatTheirFormatsReserve) {
               HasSubstr("| A, \u00e4\\|_%</script> | 1 | 0.1235 |"));
   EXPECT_THAT(LatexTable(study, results), HasSubstr("A, \u00e4|\\_\\%</script> & 1 & 0.1235 \\\\"));
   EXPECT_THAT(
-      ResultsCsv(study, plan, records),
+      ResultsCsv(study, plan.AllRuns(records), records),
       AllOf(HasSubstr("phase,case,method,seed,exit_code,test.accuracy,revision,device,id\n"),
             HasSubstr("result,,\"A, \u00e4|_%</script>\",1,0,0.1234567890123,")));
   const std::string page = StudyPage(study, plan, records, results);
