@@ -289,10 +289,11 @@ TEST_F(TrainTest, MicroBatchesTrainAlike) {
   for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(parts[i], whole[i], 1e-4) << i;
 }
 
+// Asynchronous updates come in another order in every run: 40 runs of 12 epochs ended between 47 and 78 %.
 TEST_F(TrainTest, MicroBatchesTrainWithAPacedAsynchronousServer) {
   const TrainResult result =
       Run(Config("run", 2,
-                 {"accumulate=4", "strategy={name: ps_asp, placement: colocated}",
+                 {"epochs=12", "accumulate=4", "strategy={name: ps_asp, placement: colocated}",
                   "cluster.step_seconds=0.002", "cluster.slowdown=[1, 2]"}));
   EXPECT_EQ(result.code, ExitCode::kDone);
   EXPECT_GT(*result.summary.test->accuracy, 0.3);
