@@ -17,9 +17,9 @@ std::map<std::string, std::filesystem::path> Models() {
 
 TEST(ShippedModels, HaveTheirParameters) {
   const std::map<std::string, int64_t> parameters = {
-      {"lenet5", 61'706},        {"lenet5_caffe", 431'080},         {"resnet18", 11'173'962},
-      {"resnet20", 272'474},     {"seq2seq_attention", 20'518'405}, {"vgg19_bn", 20'040'522},
-      {"vgg19_gssp", 38'958'922}};
+      {"lenet5", 61'706},       {"lenet5_caffe", 431'080}, {"resnet18", 11'173'962},
+      {"resnet20", 272'474},    {"resnet50", 25'557'032},  {"seq2seq_attention", 20'518'405},
+      {"vgg19_bn", 20'040'522}, {"vgg19_gssp", 38'958'922}};
   const auto models = Models();
   EXPECT_EQ(models.size(), parameters.size());
   for (const auto& [name, count] : parameters) {
