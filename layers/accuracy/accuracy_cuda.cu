@@ -14,9 +14,11 @@ void FindCorrect(CudaQueue& queue, const Tensor& scores, const Tensor& labels, i
                  float* y) {
   const float* const all = scores.f32();
   const int32_t* const label = labels.i32();
-  const int64_t classes = scores.shape[1];
+  const int64_t samples = scores.shape[0], classes = scores.shape[1];
   ForEachRow(
-      queue, scores.shape[0], classes, int64_t{0},
+      queue,
+      {"accuracy", {Reads(all, samples * classes), Reads(label, samples), Writes(y, samples)}},
+      samples, classes, int64_t{0},
       [=] DT_DEVICE(int64_t n, int64_t c) -> int64_t {
         const float* const x = all + n * classes;
         if (classes == 1) return IsRightAnswer(*x, label[n]) ? 0 : top_k;

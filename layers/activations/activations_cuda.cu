@@ -80,7 +80,8 @@ class ActivationCuda : public Kernel {
     const float* const x = args.inputs[0].f32();
     float* const y = args.outputs[0].f32();
     const Function function = function_;
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) { y[i] = function.Forward(x[i]); });
+    ForEach(queue_, {"activation", {Reads(x, count_), Writes(y, count_)}}, count_,
+            [=] DT_DEVICE(int64_t i) { y[i] = function.Forward(x[i]); });
   }
 
   void Backward(const KernelArgs& args) override {
@@ -89,8 +90,9 @@ class ActivationCuda : public Kernel {
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
     const Function function = function_;
-    ForEach(queue_, count_,
-            [=] DT_DEVICE(int64_t i) { dx[i] = function.Backward(kept[i], dy[i]); });
+    ForEach(queue_,
+            {"activation gradient", {Reads(kept, count_), Reads(dy, count_), Writes(dx, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) { dx[i] = function.Backward(kept[i], dy[i]); });
   }
 
  private:

@@ -173,6 +173,7 @@ class AttentionDecoderCuda : public Kernel {
             .v = params.v,
             .lengths = Lengths(args),
             .sentence = nullptr,
+            .sentences = N_,
             .query = StepOf(All(Kept(args, query_), sizes_.A), t),
             .weights = StepOf(All(Kept(args, weights_), sizes_.S), t)};
   }

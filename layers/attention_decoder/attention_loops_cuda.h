@@ -19,8 +19,9 @@ struct AttentionRows {
   const float* v;           // [A]
   const int32_t* lengths;   // [sentences]: positions before the padding
   const int32_t* sentence;  // sentence of each row; null: row n is sentence n
-  DeviceMatrix query;       // [rows, A]: attn's state half applied to s_{t-1}
-  DeviceMatrix weights;     // [rows, S]
+  int64_t sentences;
+  DeviceMatrix query;    // [rows, A]: attn's state half applied to s_{t-1}
+  DeviceMatrix weights;  // [rows, S]
 
   DT_DEVICE int64_t SentenceOf(int64_t row) const {
     return sentence == nullptr ? row : sentence[row];

@@ -55,6 +55,7 @@ class AttentionStepDecoderCuda : public StepDecoder {
                                      .v = params_.v,
                                      .lengths = static_cast<const int32_t*>(lengths_.data()),
                                      .sentence = numbers + 2 * rows,
+                                     .sentences = sentences_,
                                      .query = Room(query_, rows, s.A),
                                      .weights = Room(weights_, rows, s.S)};
     DecoderStep(queue_, params_,

@@ -82,10 +82,14 @@ class BatchNormCuda : public Kernel {
     const int64_t channels = channels_;
     const float* const x = args.inputs[0].f32();
     float* const y = args.outputs[0].f32();
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      const float value = kept.Normalised(i % channels, x[i]);
-      y[i] = kept.relu && value < 0 ? 0 : value;  // keeps a NaN
-    });
+    ForEach(queue_,
+            {"batch norm apply",
+             {Reads(x, count_), Reads(kept.mean, channels), Reads(kept.scale, channels),
+              Reads(kept.bias, channels), Writes(y, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) {
+              const float value = kept.Normalised(i % channels, x[i]);
+              y[i] = kept.relu && value < 0 ? 0 : value;  // keeps a NaN
+            });
   }
 
   void Backward(const KernelArgs& args) override {
@@ -100,11 +104,16 @@ class BatchNormCuda : public Kernel {
     const float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
                                                                    Scratch(args) + from_scale_;
     float* const dx = args.input_gradients[0].f32();
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      const int64_t c = i % channels;
-      dx[i] = kept.scale[c] * kept.Open(c, x[i], dy[i]) - from_bias[c] -
-              (x[i] - kept.mean[c]) * from_scale[c];
-    });
+    ForEach(queue_,
+            {"batch norm gradient",
+             {Reads(x, count_), Reads(dy, count_), Reads(kept.mean, channels),
+              Reads(kept.scale, channels), Reads(relu_ ? kept.bias : nullptr, channels),
+              Reads(from_bias, channels), Reads(from_scale, channels), Writes(dx, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) {
+              const int64_t c = i % channels;
+              dx[i] = kept.scale[c] * kept.Open(c, x[i], dy[i]) - from_bias[c] -
+                      (x[i] - kept.mean[c]) * from_scale[c];
+            });
   }
 
   // The steps of Forward and Backward follow.  They are public because nvcc requires it of functions with device
@@ -117,7 +126,8 @@ class BatchNormCuda : public Kernel {
     const float* const x = args.inputs[0].f32();
     double* const sums = Sums(args);
     SumColumns(
-        queue_, columns_, Partial(args),
+        queue_, {"batch norm sums", {Reads(x, count_)}}, {Writes(sums, 2 * channels + 1)}, columns_,
+        Partial(args),
         [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
           const double value = x[row * channels + c];
           return {value, value * value};
@@ -137,18 +147,31 @@ class BatchNormCuda : public Kernel {
     const BatchStatistics batch = {Sums(args), channels_};
     const double momentum = momentum_;
     float *const mean = args.state[0].f32(), *const variance = args.state[1].f32();
-    ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) {
-      const Moments moments = batch.Of(c);
-      kept.Keep(c, moments);
-      if (c == 0) *kept.values = batch.values();
-      MoveRunning(momentum, moments, batch.values(), mean[c], variance[c]);
-    });
+    ForEach(
+        queue_,
+        {"batch norm statistics",
+         {Reads(batch.sums, 2 * channels_ + 1), Reads(kept.weight, channels_),
+          Writes(kept.values, 1), Writes(kept.inverse, channels_), Writes(kept.mean, channels_),
+          Writes(kept.scale, channels_), Updates(mean, channels_), Updates(variance, channels_)}},
+        channels_, [=] DT_DEVICE(int64_t c) {
+          const Moments moments = batch.Of(c);
+          kept.Keep(c, moments);
+          if (c == 0) *kept.values = batch.values();
+          MoveRunning(momentum, moments, batch.values(), mean[c], variance[c]);
+        });
   }
 
   void TakeRunning(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const float *const mean = args.state[0].f32(), *const variance = args.state[1].f32();
-    ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) { kept.Keep(c, {mean[c], variance[c]}); });
+    ForEach(queue_,
+            {"batch norm running statistics",
+             {Reads(mean, channels_), Reads(variance, channels_), Reads(kept.weight, channels_),
+              Writes(kept.inverse, channels_), Writes(kept.mean, channels_),
+              Writes(kept.scale, channels_)}},
+            channels_, [=] DT_DEVICE(int64_t c) {
+              kept.Keep(c, {mean[c], variance[c]});
+            });
   }
 
   // Computes {sum of dy, sum of dy (x - mean)} of each channel, and from them the parameters' gradients.
@@ -161,7 +184,15 @@ class BatchNormCuda : public Kernel {
     float *const weight = args.param_gradients[0].f32(), *const bias =
                                                              args.param_gradients[1].f32();
     SumColumns(
-        queue_, columns_, Partial(args),
+        queue_,
+        {"batch norm gradient sums",
+         {Reads(x, count_), Reads(dy, count_), Reads(kept.mean, channels),
+          Reads(relu_ ? kept.scale : nullptr, channels),
+          Reads(relu_ ? kept.bias : nullptr, channels)}},
+        {Writes(sums, 2 * channels), Reads(kept.inverse, channels),
+         accumulate ? Updates(weight, channels) : Writes(weight, channels),
+         accumulate ? Updates(bias, channels) : Writes(bias, channels)},
+        columns_, Partial(args),
         [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
           const int64_t i = row * channels + c;
           const double open = kept.Open(c, x[i], dy[i]);
@@ -184,10 +215,15 @@ class BatchNormCuda : public Kernel {
     const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      const int64_t c = i % channels;
-      dx[i] = kept.scale[c] * (kept.relu ? kept.Open(c, x[i], dy[i]) : dy[i]);
-    });
+    ForEach(queue_,
+            {"frozen batch norm gradient",
+             {Reads(relu_ ? x : nullptr, count_), Reads(dy, count_),
+              Reads(relu_ ? kept.mean : nullptr, channels), Reads(kept.scale, channels),
+              Reads(relu_ ? kept.bias : nullptr, channels), Writes(dx, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) {
+              const int64_t c = i % channels;
+              dx[i] = kept.scale[c] * (kept.relu ? kept.Open(c, x[i], dy[i]) : dy[i]);
+            });
   }
 
   // Computes from_bias and from_scale, the terms of dx that follow from the sums.
@@ -197,12 +233,17 @@ class BatchNormCuda : public Kernel {
     const double* const sums = Sums(args);
     float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
                                                              Scratch(args) + from_scale_;
-    ForEach(queue_, channels_, [=] DT_DEVICE(int64_t c) {
-      const double share = kept.scale[c] / *kept.values;
-      const double inverse = kept.inverse[c];
-      from_bias[c] = static_cast<float>(share * sums[c]);
-      from_scale[c] = static_cast<float>(share * inverse * inverse * sums[channels + c]);
-    });
+    ForEach(
+        queue_,
+        {"batch norm gradient terms",
+         {Reads(kept.scale, channels), Reads(kept.values, 1), Reads(kept.inverse, channels),
+          Reads(sums, 2 * channels), Writes(from_bias, channels), Writes(from_scale, channels)}},
+        channels_, [=] DT_DEVICE(int64_t c) {
+          const double share = kept.scale[c] / *kept.values;
+          const double inverse = kept.inverse[c];
+          from_bias[c] = static_cast<float>(share * sums[c]);
+          from_scale[c] = static_cast<float>(share * inverse * inverse * sums[channels + c]);
+        });
   }
 
  private:

@@ -34,7 +34,10 @@ class ConcatCuda : public Kernel {
       const Part part = parts_[k];
       const float* const x = args.inputs[k].f32();
       const int64_t width = width_;
-      ForEach(queue_, part.count, [=] DT_DEVICE(int64_t i) { y[part.PlaceOf(i, width)] = x[i]; });
+      ForEach(queue_,
+              {"concat",
+               {Reads(x, part.count), Writes(y, args.outputs[0].shape.count()).Only(part.count)}},
+              part.count, [=] DT_DEVICE(int64_t i) { y[part.PlaceOf(i, width)] = x[i]; });
     }
   }
 
@@ -45,7 +48,11 @@ class ConcatCuda : public Kernel {
       float* const dx = args.input_gradients[k].f32();
       const int64_t width = width_;
       if (dx == nullptr) continue;
-      ForEach(queue_, part.count, [=] DT_DEVICE(int64_t i) { dx[i] = dy[part.PlaceOf(i, width)]; });
+      ForEach(queue_,
+              {"concat gradient",
+               {Reads(dy, args.output_gradients[0].shape.count()).Only(part.count),
+                Writes(dx, part.count)}},
+              part.count, [=] DT_DEVICE(int64_t i) { dx[i] = dy[part.PlaceOf(i, width)]; });
     }
   }
 

@@ -147,7 +147,9 @@ class ConvolutionDirectCuda : public Kernel {
     const Geometry geometry = geometry_;
     const float *const x = args.inputs[0].f32(), *const w = args.params[0].f32();
     float* const y = args.outputs[0].f32();
-    ForEach(queue_, pixels_.rows() * pixels_.columns(),
+    const int64_t outputs = pixels_.rows() * pixels_.columns();
+    ForEach(queue_, {"convolution", {Reads(x, inputs_), Reads(w, weights_), Writes(y, outputs)}},
+            outputs,
             [=] DT_DEVICE(int64_t i) { y[i] = static_cast<float>(geometry.Result(x, w, i)); });
     const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
     AddBias(queue_, DeviceMatrix::Dense(y, pixels_.rows(), pixels_.columns()), bias, relu_);
@@ -173,7 +175,11 @@ class ConvolutionDirectCuda : public Kernel {
     float* const dw = args.param_gradients[0].f32();
     const bool accumulate = args.accumulate;
     ForEachRow(
-        queue_, weights_, pixels_.rows(), 0.0,
+        queue_,
+        {"convolution weight gradient",
+         {Reads(x, inputs_), Reads(dy, pixels_.rows() * pixels_.columns()),
+          accumulate ? Updates(dw, weights_) : Writes(dw, weights_)}},
+        weights_, pixels_.rows(), 0.0,
         [=] DT_DEVICE(int64_t i, int64_t pixel) { return geometry.WeightTerm(x, dy, i, pixel); },
         [] DT_DEVICE(double a, double b) { return a + b; },
         [=] DT_DEVICE(int64_t i, double sum) {
@@ -185,9 +191,12 @@ class ConvolutionDirectCuda : public Kernel {
     const Geometry geometry = geometry_;
     const float *const dy = args.output_gradients[0].f32(), *const w = args.params[0].f32();
     float* const dx = args.input_gradients[0].f32();
-    ForEach(queue_, inputs_, [=] DT_DEVICE(int64_t i) {
-      dx[i] = static_cast<float>(geometry.InputGradient(dy, w, i));
-    });
+    ForEach(
+        queue_,
+        {"convolution input gradient",
+         {Reads(dy, pixels_.rows() * pixels_.columns()), Reads(w, weights_), Writes(dx, inputs_)}},
+        inputs_,
+        [=] DT_DEVICE(int64_t i) { dx[i] = static_cast<float>(geometry.InputGradient(dy, w, i)); });
   }
 
  private:

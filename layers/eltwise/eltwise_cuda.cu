@@ -84,14 +84,17 @@ class EltwiseCuda : public Kernel {
     const bool saves = operation_ == EltwiseOperation::kMax && training_;
     uint16_t* const first = saves ? static_cast<uint16_t*>(args.saved) : nullptr;
     const auto place = static_cast<uint16_t>(k);
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      if (first != nullptr && join.Wins(so_far[i], x[i])) {
-        first[i] = place;
-      } else if (first != nullptr && place == 1) {
-        first[i] = 0;
-      }
-      y[i] = join(so_far[i], x[i]);
-    });
+    ForEach(queue_,
+            {"eltwise",
+             {Reads(so_far, count_), Reads(x, count_), Writes(y, count_), Writes(first, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) {
+              if (first != nullptr && join.Wins(so_far[i], x[i])) {
+                first[i] = place;
+              } else if (first != nullptr && place == 1) {
+                first[i] = 0;
+              }
+              y[i] = join(so_far[i], x[i]);
+            });
   }
 
   // Writes the gradients of inputs k and k + 1 of a sum; either may be missing.
@@ -100,11 +103,15 @@ class EltwiseCuda : public Kernel {
     float* const da = args.input_gradients[k].f32();
     float* const db = k + 1 < args.inputs.size() ? args.input_gradients[k + 1].f32() : nullptr;
     if (da == nullptr && db == nullptr) return;
-    ForEach(queue_, count_, [=] DT_DEVICE(int64_t i) {
-      const float dx = gradient.At(i);
-      if (da != nullptr) da[i] = dx;
-      if (db != nullptr) db[i] = dx;
-    });
+    ForEach(queue_,
+            {"eltwise sum gradient",
+             {Reads(gradient.y, count_), Reads(gradient.dy, count_), Writes(da, count_),
+              Writes(db, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) {
+              const float dx = gradient.At(i);
+              if (da != nullptr) da[i] = dx;
+              if (db != nullptr) db[i] = dx;
+            });
   }
 
   void PassToFirst(const KernelArgs& args, size_t k) {
@@ -112,8 +119,11 @@ class EltwiseCuda : public Kernel {
     const uint16_t* const first = static_cast<const uint16_t*>(args.saved);
     const auto place = static_cast<uint16_t>(k);
     float* const dx = args.input_gradients[k].f32();
-    ForEach(queue_, count_,
-            [=] DT_DEVICE(int64_t i) { dx[i] = first[i] == place ? gradient.At(i) : 0; });
+    ForEach(queue_,
+            {"eltwise max gradient",
+             {Reads(first, count_), Reads(gradient.y, count_), Reads(gradient.dy, count_),
+              Writes(dx, count_)}},
+            count_, [=] DT_DEVICE(int64_t i) { dx[i] = first[i] == place ? gradient.At(i) : 0; });
   }
 
   void PassProduct(const KernelArgs& args, size_t k) {
@@ -123,7 +133,12 @@ class EltwiseCuda : public Kernel {
     for (size_t other = 0; other < args.inputs.size(); ++other) {
       if (other == k) continue;
       const float* const x = args.inputs[other].f32();
-      ForEach(queue_, count_,
+      ForEach(queue_,
+              {"eltwise product gradient",
+               {Reads(fresh ? gradient.y : nullptr, count_),
+                Reads(fresh ? gradient.dy : nullptr, count_), Reads(x, count_),
+                fresh ? Writes(dx, count_) : Updates(dx, count_)}},
+              count_,
               [=] DT_DEVICE(int64_t i) { dx[i] = (fresh ? gradient.At(i) : dx[i]) * x[i]; });
       fresh = false;
     }

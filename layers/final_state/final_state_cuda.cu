@@ -12,22 +12,28 @@ DT_DEVICE int64_t LastStep(int32_t length) { return length > 0 ? length - 1 : 0;
 // Elements j < half are taken from the state at the last token, the others from the state at the first token.
 void TakeStates(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
                 const float* x, float* y) {
-  const int64_t steps = shape[1], width = shape[2];
-  ForEach(queue, shape[0] * width, [=] DT_DEVICE(int64_t i) {
-    const int64_t n = i / width, j = i % width;
-    const int64_t step = j < half ? LastStep(lengths[n]) : 0;
-    y[i] = x[(n * steps + step) * width + j];
-  });
+  const int64_t steps = shape[1], width = shape[2], count = shape[0] * width;
+  ForEach(queue,
+          {"final state",
+           {Reads(lengths, shape[0]), Reads(x, shape.count()).Only(count), Writes(y, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const int64_t n = i / width, j = i % width;
+            const int64_t step = j < half ? LastStep(lengths[n]) : 0;
+            y[i] = x[(n * steps + step) * width + j];
+          });
 }
 
 void ReturnGradients(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
                      const float* dy, float* dx) {
   const int64_t steps = shape[1], width = shape[2];
-  ForEach(queue, shape.count(), [=] DT_DEVICE(int64_t i) {
-    const int64_t n = i / (steps * width), step = i / width % steps, j = i % width;
-    const bool is_final = step == (j < half ? LastStep(lengths[n]) : 0);
-    dx[i] = is_final ? dy[n * width + j] : 0;
-  });
+  ForEach(queue,
+          {"final state gradient",
+           {Reads(lengths, shape[0]), Reads(dy, shape[0] * width), Writes(dx, shape.count())}},
+          shape.count(), [=] DT_DEVICE(int64_t i) {
+            const int64_t n = i / (steps * width), step = i / width % steps, j = i % width;
+            const bool is_final = step == (j < half ? LastStep(lengths[n]) : 0);
+            dx[i] = is_final ? dy[n * width + j] : 0;
+          });
 }
 
 class FinalStateCuda : public Kernel {

@@ -27,25 +27,33 @@ struct Channels {
 
 void Normalise(CudaQueue& queue, const Channels& of, int64_t count, const float* x, float* scale,
                float* y) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    const float sum = of.SumNear(i, [x](int64_t j) { return x[j] * x[j]; });
-    const float by = of.factors.k + of.factors.share * sum;
-    if (scale != nullptr) scale[i] = by;
-    y[i] = x[i] * powf(by, -of.factors.beta);
-  });
+  ForEach(queue, {"lrn", {Reads(x, count), Writes(scale, count), Writes(y, count)}}, count,
+          [=] DT_DEVICE(int64_t i) {
+            const float sum = of.SumNear(i, [x](int64_t j) { return x[j] * x[j]; });
+            const float by = of.factors.k + of.factors.share * sum;
+            if (scale != nullptr) scale[i] = by;
+            y[i] = x[i] * powf(by, -of.factors.beta);
+          });
 }
 
 // dx may be dy, because `ratio` holds what an element needs of the other channels.
 void FindGradients(CudaQueue& queue, const Channels& of, int64_t count, const float* x,
                    const float* scale, const float* dy, float* ratio, float* dx) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    ratio[i] = dy[i] * x[i] * powf(scale[i], -of.factors.beta) / scale[i];
-  });
+  ForEach(queue,
+          {"lrn ratios",
+           {Reads(x, count), Reads(scale, count), Reads(dy, count), Writes(ratio, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            ratio[i] = dy[i] * x[i] * powf(scale[i], -of.factors.beta) / scale[i];
+          });
   const float factor = 2 * of.factors.share * of.factors.beta;
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    const float sum = of.SumNear(i, [ratio](int64_t j) { return ratio[j]; });
-    dx[i] = dy[i] * powf(scale[i], -of.factors.beta) - factor * x[i] * sum;
-  });
+  ForEach(queue,
+          {"lrn gradient",
+           {Reads(x, count), Reads(scale, count), Reads(dy, count), Reads(ratio, count),
+            Writes(dx, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const float sum = of.SumNear(i, [ratio](int64_t j) { return ratio[j]; });
+            dx[i] = dy[i] * powf(scale[i], -of.factors.beta) - factor * x[i] * sum;
+          });
 }
 
 class LrnCuda : public Kernel {

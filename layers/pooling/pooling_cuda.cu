@@ -135,7 +135,8 @@ class PoolingCuda : public Kernel {
     const Map map = map_;
     const float* const x = args.inputs[0].f32();
     float* const y = args.outputs[0].f32();
-    ForEach(queue_, outputs_, [=] DT_DEVICE(int64_t i) { y[i] = map.Mean(x, i); });
+    ForEach(queue_, {"average pooling", {Reads(x, inputs_), Writes(y, outputs_)}}, outputs_,
+            [=] DT_DEVICE(int64_t i) { y[i] = map.Mean(x, i); });
   }
 
   template <class Winner>
@@ -145,13 +146,15 @@ class PoolingCuda : public Kernel {
     float* const y = args.outputs[0].f32();
     Winner* const winners = training_ ? static_cast<Winner*>(args.saved) : nullptr;
     const bool relu = relu_;
-    ForEach(queue_, outputs_, [=] DT_DEVICE(int64_t i) {
-      int64_t winner;
-      const float largest = map.Largest(x, i, &winner);
-      const bool closed = relu && largest <= 0;
-      y[i] = closed ? 0 : largest;
-      if (winners != nullptr) winners[i] = static_cast<Winner>(closed ? -1 : winner);
-    });
+    ForEach(queue_,
+            {"max pooling", {Reads(x, inputs_), Writes(y, outputs_), Writes(winners, outputs_)}},
+            outputs_, [=] DT_DEVICE(int64_t i) {
+              int64_t winner;
+              const float largest = map.Largest(x, i, &winner);
+              const bool closed = relu && largest <= 0;
+              y[i] = closed ? 0 : largest;
+              if (winners != nullptr) winners[i] = static_cast<Winner>(closed ? -1 : winner);
+            });
   }
 
   template <class Winner>
@@ -160,7 +163,10 @@ class PoolingCuda : public Kernel {
     const float* const dy = args.output_gradients[0].f32();
     const Winner* const winners = is_max_ ? static_cast<const Winner*>(args.saved) : nullptr;
     float* const dx = args.input_gradients[0].f32();
-    ForEach(queue_, inputs_, [=] DT_DEVICE(int64_t i) { dx[i] = map.Gradient(dy, winners, i); });
+    ForEach(
+        queue_,
+        {"pooling gradient", {Reads(dy, outputs_), Reads(winners, outputs_), Writes(dx, inputs_)}},
+        inputs_, [=] DT_DEVICE(int64_t i) { dx[i] = map.Gradient(dy, winners, i); });
   }
 
  private:

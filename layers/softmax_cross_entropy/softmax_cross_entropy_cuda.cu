@@ -36,7 +36,10 @@ struct LabelledRows {
 // Finds the largest logit of each row; NaNs are skipped.
 void FindLargest(CudaQueue& queue, const LabelledRows& of, KeptRow* kept) {
   ForEachRow(
-      queue, of.rows, of.classes, -INFINITY,
+      queue,
+      {"softmax largest logits",
+       {Reads(of.x, of.rows * of.classes), Writes(kept, of.rows).Only(of.rows)}},
+      of.rows, of.classes, -INFINITY,
       [=] DT_DEVICE(int64_t row, int64_t c) { return of.x[row * of.classes + c]; },
       [] DT_DEVICE(float a, float b) { return b > a ? b : a; },
       [=] DT_DEVICE(int64_t row, float largest) { kept[row].largest = largest; });
@@ -55,7 +58,11 @@ DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, float largest, cons
 // [0, classes), gives a loss and gradients that are NaN.
 void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double* losses) {
   ForEachRow(
-      queue, of.rows, of.classes, RowSums{0, 0},
+      queue,
+      {"softmax losses",
+       {Reads(of.x, of.rows * of.classes), Reads(of.labels, of.rows),
+        Updates(kept, of.rows).Only(of.rows), Writes(losses, of.rows)}},
+      of.rows, of.classes, RowSums{0, 0},
       [=] DT_DEVICE(int64_t row, int64_t c) {
         const float z = of.x[row * of.classes + c] - kept[row].largest;
         return RowSums{std::exp(z), z};
@@ -73,23 +80,29 @@ void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double*
 
 // Adds up each sample's losses in the order of its terms.
 void AddTerms(CudaQueue& queue, int64_t batch, int64_t terms, const double* losses, float* y) {
-  ForEach(queue, batch, [=] DT_DEVICE(int64_t n) {
-    double sum = 0;
-    for (int64_t t = n * terms; t < (n + 1) * terms; ++t) sum += losses[t];
-    y[n] = static_cast<float>(sum);
-  });
+  ForEach(queue, {"softmax loss terms", {Reads(losses, batch * terms), Writes(y, batch)}}, batch,
+          [=] DT_DEVICE(int64_t n) {
+            double sum = 0;
+            for (int64_t t = n * terms; t < (n + 1) * terms; ++t) sum += losses[t];
+            y[n] = static_cast<float>(sum);
+          });
 }
 
 void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept, float scale,
                    float* dx) {
   const float at_label = static_cast<float>(1 - of.smoothing) * scale;
   const float spread = static_cast<float>(of.smoothing / static_cast<double>(of.classes)) * scale;
-  ForEach(queue, of.rows * of.classes, [=] DT_DEVICE(int64_t i) {
-    const int64_t row = i / of.classes, c = i % of.classes;
-    const float p = std::exp(of.x[i] - kept[row].largest) * (kept[row].inverse_sum * scale);
-    const float target = c == of.labels[row] ? at_label + spread : spread;
-    dx[i] = of.Ignores(row) ? 0 : p - target;
-  });
+  const int64_t count = of.rows * of.classes;
+  ForEach(
+      queue,
+      {"softmax gradient",
+       {Reads(of.x, count), Reads(kept, of.rows), Reads(of.labels, of.rows), Writes(dx, count)}},
+      count, [=] DT_DEVICE(int64_t i) {
+        const int64_t row = i / of.classes, c = i % of.classes;
+        const float p = std::exp(of.x[i] - kept[row].largest) * (kept[row].inverse_sum * scale);
+        const float target = c == of.labels[row] ? at_label + spread : spread;
+        dx[i] = of.Ignores(row) ? 0 : p - target;
+      });
 }
 
 class SoftmaxCrossEntropyCuda : public Kernel {

@@ -1,6 +1,5 @@
 // Compares steps of one worker whose weights, gradients and solver state are in the GPU's memory
 // with the CPU's steps.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,6 +10,7 @@
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/train/training_step.h"
+#include "tests/cuda/standin_counts.h"
 #include "tests/nn/layer_harness.h"
 
 namespace dtrain {
@@ -19,34 +19,6 @@ namespace {
 std::vector<float> FloatsOf(const Buffer& buffer) {
   return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
 }
-
-// Bytes that the stand-in copied since the last Forget; a real GPU does not count them.
-class Copies {
- public:
-  static bool Counted() { return Counter() != nullptr; }
-  void Forget() { before_ = Now(); }
-  uint64_t Up() const { return Now().up - before_.up; }
-  uint64_t Down() const { return Now().down - before_.down; }
-  uint64_t Pageable() const { return Now().pageable - before_.pageable; }  // in both directions
-
- private:
-  struct Bytes {
-    uint64_t up = 0, down = 0, pageable = 0;
-  };
-  using Count = void (*)(uint64_t* up, uint64_t* down, uint64_t* pageable);
-  static Count Counter() {
-    DeviceUnderTest();
-    void* const module =
-        ::dlopen(DTRAIN_BINARY_DIR "/tests/cuda_standin/libdtrain_cuda.so", RTLD_NOW | RTLD_NOLOAD);
-    return module == nullptr ? nullptr : reinterpret_cast<Count>(::dlsym(module, "StandinCopies"));
-  }
-  static Bytes Now() {
-    Bytes bytes;
-    Counter()(&bytes.up, &bytes.down, &bytes.pageable);
-    return bytes;
-  }
-  Bytes before_;
-};
 
 constexpr int64_t kSamples = 4;
 
@@ -174,49 +146,50 @@ TEST(GpuSteps, EverySolverTrainsAsOnTheCpuAndRepeatsToTheBit) {
 
 // A step copies neither weights nor gradients, nor the statistics of batch normalisation.
 TEST(GpuSteps, AStepCopiesTheBatchUpAndAFewNumbersDown) {
-  if (!Copies::Counted()) return;
+  if (!Counter::Counts()) return;
   for (const bool clips : {false, true}) {
     Rig rig(DeviceUnderTest(), clips ? "{name: adam, clip_norm: 0.1}" : "{name: adam}");
     rig.Step();
-    Copies copies;
+    Counter counter;
     for (const uint64_t parts : {1, 2, 4}) {
-      copies.Forget();
+      counter.Forget();
       rig.Step(static_cast<int64_t>(parts));
-      EXPECT_EQ(copies.Up(), rig.BatchBytes());
+      EXPECT_EQ(counter.Since().up, rig.BatchBytes());
       const uint64_t norm = clips ? sizeof(double) : 0;
-      EXPECT_EQ(copies.Down(), parts * sizeof(double) + norm + sizeof(uint32_t)) << "losses, flag";
+      EXPECT_EQ(counter.Since().down, parts * sizeof(double) + norm + sizeof(uint32_t))
+          << "losses, flag";
     }
   }
 }
 
 // Only the values inspected by the selection and the selected ones are copied from the GPU.
 TEST(GpuSteps, OfASelectionLittleIsCopiedDown) {
-  if (!Copies::Counted()) return;
+  if (!Counter::Counts()) return;
   for (const std::string scope : {"layer", "model"}) {
     Rig rig(DeviceUnderTest(),
             "{name: sgd}\ncompress: {name: topk, density: 0.01, scope: " + scope + "}");
     rig.Step();
-    Copies copies;
-    copies.Forget();
+    Counter counter;
+    counter.Forget();
     EXPECT_TRUE(rig.Step().finite);
     const uint64_t gradient = static_cast<uint64_t>(rig.graph().weights().size()) * sizeof(float);
-    EXPECT_LT(copies.Down(), gradient / 5) << scope;
+    EXPECT_LT(counter.Since().down, gradient / 5) << scope;
   }
 }
 
 // Weights, gradients and losses that are copied in each step are in pinned memory; the batch of
 // this test is not.
 TEST(GpuSteps, WhatTheExchangeHoldsIsCopiedFromPinnedMemory) {
-  if (!Copies::Counted()) return;
+  if (!Counter::Counts()) return;
   Rig rig(DeviceUnderTest(), "{name: sgd}\ncompress: fp16");
   rig.Step();
-  Copies copies;
-  copies.Forget();
+  Counter counter;
+  counter.Forget();
   rig.Step();
   const uint64_t weights = static_cast<uint64_t>(rig.graph().weights().size()) * sizeof(float);
-  EXPECT_EQ(copies.Up(), weights + rig.BatchBytes());
-  EXPECT_EQ(copies.Down(), weights + sizeof(double));
-  EXPECT_EQ(copies.Pageable(), rig.BatchBytes());
+  EXPECT_EQ(counter.Since().up, weights + rig.BatchBytes());
+  EXPECT_EQ(counter.Since().down, weights + sizeof(double));
+  EXPECT_EQ(counter.Since().pageable, rig.BatchBytes());
 }
 
 TEST(GpuSteps, AnEvaluationBetweenStepsCopiesNoWeightsAndChangesNothing) {
@@ -227,13 +200,13 @@ TEST(GpuSteps, AnEvaluationBetweenStepsCopiesNoWeightsAndChangesNothing) {
   {
     const Blob weights = rig.exchange->weights();
     const std::vector<float> statistics = FloatsOf(rig.state);
-    Copies copies;
-    if (Copies::Counted()) copies.Forget();
+    Counter counter;
+    if (Counter::Counts()) counter.Forget();
     const BroughtModel model = rig.net.Bring(weights.arena(), statistics.data());
     const double loss = rig.net.Evaluate(model.weights, model.state, rig.Input()).loss_sum;
     EXPECT_EQ(rig.net.Evaluate(model.weights, model.state, rig.Input()).loss_sum, loss);
-    if (Copies::Counted()) {
-      EXPECT_EQ(copies.Up(), statistics.size() * sizeof(float) + 2 * rig.BatchBytes());
+    if (Counter::Counts()) {
+      EXPECT_EQ(counter.Since().up, statistics.size() * sizeof(float) + 2 * rig.BatchBytes());
     }
     Net net(rig.graph(), kCpu);
     EXPECT_NEAR(net.Evaluate(rig.exchange->HostWeights(), statistics.data(), rig.Input()).loss_sum,

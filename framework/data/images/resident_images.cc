@@ -44,6 +44,7 @@ class ResidentImages : public ResidentSamples {
     const StoredImages from = {static_cast<const uint8_t*>(images.pixels.data()),
                                static_cast<const uint16_t*>(images.labels.data()),
                                values_.f32(),
+                               std::ssize(set_.images(split).labels),
                                shape[0],
                                shape[1],
                                shape[2]};

@@ -28,6 +28,7 @@ struct StoredImages {
   const uint8_t* images = nullptr;   // [samples, channels, rows, columns]
   const uint16_t* labels = nullptr;  // [samples]
   const float* values = nullptr;     // [channels, 256]: the normalised value for each pixel value
+  int64_t samples = 0;
   int64_t channels = 0;
   int64_t rows = 0;
   int64_t columns = 0;

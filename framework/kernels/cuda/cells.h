@@ -53,6 +53,13 @@ struct CellStep {
   int64_t t = 0;
 };
 
+// Repeats `first`, an access to the first sample's row, for all samples, whose rows are `stride` floats apart.
+inline Access OfSamples(const CellStep& s, int64_t stride, const Access& first) {
+  if (first.span == 0) return first;
+  return {first.begin, static_cast<size_t>((s.samples - 1) * stride) * sizeof(float) + first.span,
+          static_cast<size_t>(s.samples) * first.bytes, first.reads, first.writes};
+}
+
 // Holds the additional arguments of the backward pass.
 struct CellGradients {
   const float* dy = nullptr;  // [H], dy_stride apart: gradient by this step's output
@@ -74,6 +81,13 @@ DT_DEVICE CellPast PastOf(const CellStep& s, int64_t n, int64_t j) {
     past.carry = s.row_before[n * s.row_stride + Cell::kCarry * s.hidden + j];
   }
   return past;
+}
+
+// The access reads what PastOf reads of the previous row.
+template <class Cell>
+Access ReadsCarry(const CellStep& s) {
+  if (Cell::kCarry < 0 || s.row_before == nullptr) return {};
+  return OfSamples(s, s.row_stride, Reads(s.row_before + Cell::kCarry * s.hidden, s.hidden));
 }
 
 // Computes element j of sample n.
@@ -121,15 +135,38 @@ DT_DEVICE void BackwardCell(const CellStep& s, const CellGradients& g, int64_t n
 
 template <class Cell>
 void ForwardCells(CudaQueue& queue, const CellStep& step) {
-  ForEach(queue, step.samples * step.hidden,
-          [=] DT_DEVICE(int64_t i) { ForwardCell<Cell>(step, i / step.hidden, i % step.hidden); });
+  const int64_t H = step.hidden, gates = Cell::kGates * H;
+  ForEach(
+      queue,
+      {"forward cells",
+       {OfSamples(step, step.row_stride, Reads(step.row, gates)),
+        OfSamples(step, step.row_stride, Writes(step.row, Cell::kRow * H)), ReadsCarry<Cell>(step),
+        OfSamples(step, step.before_stride, Reads(step.state_before, H)),
+        OfSamples(step, step.state_stride, Writes(step.state, H)),
+        Reads(step.from_state, step.samples * gates), Reads(step.bias_in, gates),
+        Reads(step.bias_state, gates), Reads(step.lengths, step.samples)}},
+      step.samples * H,
+      [=] DT_DEVICE(int64_t i) { ForwardCell<Cell>(step, i / step.hidden, i % step.hidden); });
 }
 
 template <class Cell>
 void BackwardCells(CudaQueue& queue, const CellStep& step, const CellGradients& gradients) {
-  ForEach(queue, step.samples * step.hidden, [=] DT_DEVICE(int64_t i) {
-    BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);
-  });
+  const int64_t H = step.hidden, gates = Cell::kGates * H, states = step.samples * H;
+  const CellGradients& g = gradients;
+  ForEach(
+      queue,
+      {"backward cells",
+       {OfSamples(step, step.row_stride, Reads(step.row, Cell::kRow * H)),
+        OfSamples(step, step.row_stride, Writes(step.row, gates)), ReadsCarry<Cell>(step),
+        OfSamples(step, step.before_stride, Reads(step.state_before, H)),
+        OfSamples(step, g.dy_stride, Reads(g.dy, H)), Updates(g.dstate, states),
+        Updates(Cell::kCarry >= 0 ? g.dcarry : nullptr, states),
+        OfSamples(step, g.from_state_stride,
+                  Writes(Cell::kSameGradients ? nullptr : g.from_state, gates)),
+        OfSamples(step, g.before_stride, Writes(g.before, H)), Reads(step.lengths, step.samples)}},
+      states, [=] DT_DEVICE(int64_t i) {
+        BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);
+      });
 }
 
 inline DT_DEVICE float Sigmoid(float x) { return 1 / (1 + expf(-x)); }

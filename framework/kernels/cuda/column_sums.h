@@ -1,9 +1,11 @@
 // Column sums of a matrix whose elements are computed on the fly by a device lambda.
 //
-//   SumColumns(queue, sums, partial,
+//   SumColumns(queue, {"name", {what the first lambda reads}}, {what the second touches}, sums, partial,
 //              [=] DT_DEVICE(int64_t row, int64_t column) -> double { return ...; },
 //              [=] DT_DEVICE(int64_t column, double sum) { ... });
 #pragma once
+
+#include <initializer_list>
 
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
@@ -20,18 +22,24 @@ struct SumPair {
 };
 
 // Calls done(column, value(0, column) + value(1, column) + ...) for every column.  T{} must be the neutral element of
-// the addition; `partial` is scratch memory for sums.partial_sums() values of T.
+// the addition; `partial` is scratch memory for sums.partial_sums() values of T.  `launch` names what `value` reads.
 template <class T, class Value, class Done>
-void SumColumns(CudaQueue& queue, const ColumnSums& sums, T* partial, Value value, Done done) {
+void SumColumns(CudaQueue& queue, const KernelLaunch& launch,
+                std::initializer_list<Access> done_accesses, const ColumnSums& sums, T* partial,
+                Value value, Done done) {
   const int64_t rows = sums.rows(), columns = sums.columns(), slices = sums.slices();
-  ForEach(queue, sums.partial_sums(), [=] DT_DEVICE(int64_t i) {
-    const int64_t column = i % columns;
-    T sum{};
-    for (int64_t row = i / columns; row < rows; row += slices) sum = sum + value(row, column);
-    partial[i] = sum;
-  });
+  const int64_t count = sums.partial_sums();
+  ForEach(queue, {launch.name, launch.accesses, {Writes(partial, count)}}, count,
+          [=] DT_DEVICE(int64_t i) {
+            const int64_t column = i % columns;
+            T sum{};
+            for (int64_t row = i / columns; row < rows; row += slices) {
+              sum = sum + value(row, column);
+            }
+            partial[i] = sum;
+          });
   ForEachRow(
-      queue, columns, slices, T{},
+      queue, {launch.name, done_accesses, {Reads(partial, count)}}, columns, slices, T{},
       [=] DT_DEVICE(int64_t column, int64_t slice) { return partial[slice * columns + column]; },
       [=] DT_DEVICE(const T& a, const T& b) { return a + b; }, done);
 }

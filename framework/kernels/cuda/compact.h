@@ -29,10 +29,10 @@ size_t CompactScratchBytes(int count, Wanted wanted) {
 }
 
 // Writes the indices i in [0, count) with wanted(i) to `kept`, ascending, and their number to *kept_count.  `kept` must
-// have room for `count` indices.
+// have room for `count` indices.  `wanted_reads` is what `wanted` reads.
 template <class Wanted>
-void Compact(CudaQueue& queue, int count, Wanted wanted, int32_t* kept, int32_t* kept_count,
-             void* scratch, size_t bytes) {
+void Compact(CudaQueue& queue, int count, Wanted wanted, const Access&, int32_t* kept,
+             int32_t* kept_count, void* scratch, size_t bytes) {
   DT_CUDA(cub::DeviceSelect::If, scratch, bytes, thrust::counting_iterator<int32_t>(0), kept,
           kept_count, count, wanted, queue.stream());
 }
@@ -45,15 +45,16 @@ size_t CompactScratchBytes(int, Wanted) {
 }
 
 template <class Wanted>
-void Compact(CudaQueue& queue, int count, Wanted wanted, int32_t* kept, int32_t* kept_count, void*,
-             size_t) {
-  loops::InStream(queue, [=] {
-    int32_t found = 0;
-    for (int32_t i = 0; i < count; ++i) {
-      if (wanted(i)) kept[found++] = i;
-    }
-    *kept_count = found;
-  });
+void Compact(CudaQueue& queue, int count, Wanted wanted, const Access& wanted_reads, int32_t* kept,
+             int32_t* kept_count, void*, size_t) {
+  loops::InStream(queue, {"compact", {wanted_reads, Writes(kept, count), Writes(kept_count, 1)}},
+                  [=] {
+                    int32_t found = 0;
+                    for (int32_t i = 0; i < count; ++i) {
+                      if (wanted(i)) kept[found++] = i;
+                    }
+                    *kept_count = found;
+                  });
 }
 
 #endif

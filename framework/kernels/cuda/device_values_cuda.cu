@@ -39,7 +39,7 @@ void AddUp(CudaQueue& queue, const float* values, int64_t n, Sums* rows, Sums* t
   const int64_t count = (n + kRow - 1) / kRow;
   const auto join = [=] DT_DEVICE(const Sums& a, const Sums& b) { return Joined(a, b); };
   ForEachRow(
-      queue, count, kRow, Sums{},
+      queue, {"moments of rows", {Reads(values, n), Writes(rows, count)}}, count, kRow, Sums{},
       [=] DT_DEVICE(int64_t row, int64_t column) {
         const int64_t i = row * kRow + column;
         if (i >= n) return Sums{};
@@ -48,53 +48,70 @@ void AddUp(CudaQueue& queue, const float* values, int64_t n, Sums* rows, Sums* t
       },
       join, [=] DT_DEVICE(int64_t row, const Sums& sums) { rows[row] = sums; });
   ForEachRow(
-      queue, 1, count, Sums{}, [=] DT_DEVICE(int64_t, int64_t row) { return rows[row]; }, join,
+      queue, {"moments", {Reads(rows, count), Writes(total, 1)}}, 1, count, Sums{},
+      [=] DT_DEVICE(int64_t, int64_t row) { return rows[row]; }, join,
       [=] DT_DEVICE(int64_t, const Sums& sums) { *total = sums; });
 }
 
 void LookForBad(CudaQueue& queue, const float* values, int64_t n, uint32_t* bad) {
-  ForEach(queue, n, [=] DT_DEVICE(int64_t i) {
-    if (NotFinite(values[i])) *bad = 1;  // all threads write the same value
-  });
+  ForEach(queue, {"look for bad values", {Reads(values, n), Writes(bad, 1)}}, n,
+          [=] DT_DEVICE(int64_t i) {
+            if (NotFinite(values[i])) *bad = 1;  // all threads write the same value
+          });
 }
 
-void TakeRuns(CudaQueue& queue, const float* values, const int64_t* begins, int64_t run,
-              int64_t count, float* taken) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { taken[i] = values[begins[i / run] + i % run]; });
+void TakeRuns(CudaQueue& queue, const float* values, int64_t n, const int64_t* begins, int64_t runs,
+              int64_t run, float* taken) {
+  const int64_t count = runs * run;
+  ForEach(queue,
+          {"take runs", {Reads(values, n).Only(count), Reads(begins, runs), Writes(taken, count)}},
+          count, [=] DT_DEVICE(int64_t i) { taken[i] = values[begins[i / run] + i % run]; });
 }
 
 // Copies the places and values of the first `most` entries found, or of all if there are fewer.
-void TakeFound(CudaQueue& queue, const float* values, const int32_t* found,
+void TakeFound(CudaQueue& queue, const float* values, int64_t n, const int32_t* found,
                const int32_t* found_count, int64_t most, int32_t* places, float* taken) {
-  ForEach(queue, most, [=] DT_DEVICE(int64_t i) {
-    if (i >= *found_count) return;
-    places[i] = found[i];
-    taken[i] = values[found[i]];
-  });
+  ForEach(queue,
+          {"take found entries",
+           {Reads(values, n).Only(most), Reads(found, most), Reads(found_count, 1),
+            Writes(places, most), Writes(taken, most)}},
+          most, [=] DT_DEVICE(int64_t i) {
+            if (i >= *found_count) return;
+            places[i] = found[i];
+            taken[i] = values[found[i]];
+          });
 }
 
 void AddTo(CudaQueue& queue, float* to, const float* added, int64_t n) {
-  ForEach(queue, n, [=] DT_DEVICE(int64_t i) { to[i] += added[i]; });
+  ForEach(queue, {"add to residual", {Reads(added, n), Updates(to, n)}}, n,
+          [=] DT_DEVICE(int64_t i) { to[i] += added[i]; });
 }
 
 void AccelerateAll(CudaQueue& queue, float* velocity, float momentum, const float* gradient,
                    int64_t n) {
-  ForEach(queue, n,
+  ForEach(queue, {"accelerate", {Reads(gradient, n), Updates(velocity, n)}}, n,
           [=] DT_DEVICE(int64_t i) { velocity[i] = momentum * velocity[i] + gradient[i]; });
 }
 
-void MoveEntries(CudaQueue& queue, float* from, float* masked, const int32_t* places, int64_t count,
-                 float* taken) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    taken[i] = from[places[i]];
-    from[places[i]] = 0;
-    if (masked != nullptr) masked[places[i]] = 0;
-  });
+// All places are below n, also in AddEntries.
+void MoveEntries(CudaQueue& queue, float* from, float* masked, int64_t n, const int32_t* places,
+                 int64_t count, float* taken) {
+  ForEach(queue,
+          {"move entries",
+           {Updates(from, n).Only(count), Writes(masked, n).Only(count), Reads(places, count),
+            Writes(taken, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            taken[i] = from[places[i]];
+            from[places[i]] = 0;
+            if (masked != nullptr) masked[places[i]] = 0;
+          });
 }
 
-void AddEntries(CudaQueue& queue, float* to, const int32_t* places, const float* values,
+void AddEntries(CudaQueue& queue, float* to, int64_t n, const int32_t* places, const float* values,
                 int64_t count) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { to[places[i]] += values[i]; });
+  ForEach(queue,
+          {"add entries", {Updates(to, n).Only(count), Reads(places, count), Reads(values, count)}},
+          count, [=] DT_DEVICE(int64_t i) { to[places[i]] += values[i]; });
 }
 
 class CudaValues : public DeviceValues {
@@ -130,7 +147,7 @@ class CudaValues : public DeviceValues {
     auto* const device_places = Room<int64_t>(places_, std::ssize(begins));
     queue_.Upload(device_places, begins.data(), begins.size_bytes());
     auto* const taken = Room<float>(answer_, count);
-    TakeRuns(queue_, values_, device_places, run, count, taken);
+    TakeRuns(queue_, values_, n_, device_places, std::ssize(begins), run, taken);
     return {Fetch(taken, count), static_cast<size_t>(count)};
   }
 
@@ -152,7 +169,8 @@ class CudaValues : public DeviceValues {
     auto* const found = Room<int32_t>(found_, n_ + 1);
     int32_t* const found_count = found + n_;
     const size_t bytes = CompactScratchBytes(n, wanted);
-    Compact(queue_, n, wanted, found, found_count, Room<char>(scratch_, bytes), bytes);
+    Compact(queue_, n, wanted, Reads(values_, n_), found, found_count, Room<char>(scratch_, bytes),
+            bytes);
     int64_t most = std::min(n_, expected);
     const int32_t* answer = FetchFound(found, found_count, most);
     if (*answer > most) {
@@ -177,7 +195,7 @@ class CudaValues : public DeviceValues {
     auto* const device_places = Room<int32_t>(places_, std::ssize(places));
     queue_.Upload(device_places, places.data(), places.size_bytes());
     auto* const taken = Room<float>(answer_, std::ssize(places));
-    MoveEntries(queue_, from, masked, device_places, std::ssize(places), taken);
+    MoveEntries(queue_, from, masked, places.back() + 1, device_places, std::ssize(places), taken);
     return {Fetch(taken, std::ssize(places)), places.size()};
   }
 
@@ -188,7 +206,7 @@ class CudaValues : public DeviceValues {
     auto* const values = Room<float>(answer_, count);
     queue_.Upload(places, entries.places.data(), entries.places.size_bytes());
     queue_.Upload(values, entries.values.data(), entries.values.size_bytes());
-    AddEntries(queue_, to, places, values, count);
+    AddEntries(queue_, to, entries.places.back() + 1, places, values, count);
     queue_.Wait();
   }
 
@@ -197,7 +215,7 @@ class CudaValues : public DeviceValues {
   const int32_t* FetchFound(const int32_t* found, const int32_t* found_count, int64_t most) {
     auto* const answer = Room<int32_t>(answer_, 1 + 2 * most);
     queue_.Copy(answer, found_count, sizeof(int32_t));
-    TakeFound(queue_, values_, found, found_count, most, answer + 1,
+    TakeFound(queue_, values_, n_, found, found_count, most, answer + 1,
               reinterpret_cast<float*>(answer + 1 + most));
     return Fetch(answer, 1 + 2 * most);
   }

@@ -29,7 +29,8 @@ class ElementLossCuda : public Kernel {
     float* const y = args.outputs[0].f32();
     const int64_t elements = elements_;
     ForEachRow(
-        queue_, batch_, elements, 0.0,
+        queue_, {"loss", {Reads(x, batch_ * elements_), ReadsTarget(args), Writes(y, batch_)}},
+        batch_, elements, 0.0,
         [=] DT_DEVICE(int64_t n, int64_t column) -> double {
           const int64_t i = n * elements + column;
           return Term::Loss(x[i], targets.At(i));
@@ -46,11 +47,19 @@ class ElementLossCuda : public Kernel {
     const Targets targets(args.inputs[0], args.inputs[1]);
     const float* const x = args.inputs[0].f32();
     const float share = args.loss_scale / static_cast<float>(elements_);
-    ForEach(queue_, batch_ * elements_,
+    const int64_t count = batch_ * elements_;
+    ForEach(queue_, {"loss gradient", {Reads(x, count), ReadsTarget(args), Writes(dx, count)}},
+            count,
             [=] DT_DEVICE(int64_t i) { dx[i] = share * Term::Gradient(x[i], targets.At(i)); });
   }
 
  private:
+  static Access ReadsTarget(const KernelArgs& args) {
+    const Tensor& target = args.inputs[1];
+    return target.dtype == DType::kI32 ? Reads(target.i32(), target.shape.count())
+                                       : Reads(target.f32(), target.shape.count());
+  }
+
   CudaQueue& queue_;
   const int64_t batch_, elements_;
 };

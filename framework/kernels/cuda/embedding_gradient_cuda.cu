@@ -1,5 +1,6 @@
 #include "framework/kernels/cuda/embedding_gradient.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "framework/kernels/cuda/sort.h"
@@ -10,11 +11,14 @@ namespace {
 // Tokens outside the vocabulary get the key `vocabulary`, which sorts last.
 void WritePairs(CudaQueue& queue, const int32_t* tokens, int64_t count, int64_t vocabulary,
                 uint32_t* keys, int32_t* places) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    const bool known = tokens[i] >= 0 && tokens[i] < vocabulary;
-    keys[i] = static_cast<uint32_t>(known ? tokens[i] : vocabulary);
-    places[i] = static_cast<int32_t>(i);
-  });
+  ForEach(
+      queue,
+      {"sort keys of tokens", {Reads(tokens, count), Writes(keys, count), Writes(places, count)}},
+      count, [=] DT_DEVICE(int64_t i) {
+        const bool known = tokens[i] >= 0 && tokens[i] < vocabulary;
+        keys[i] = static_cast<uint32_t>(known ? tokens[i] : vocabulary);
+        places[i] = static_cast<int32_t>(i);
+      });
 }
 
 // The thread at the first position of a key adds up the key's whole run; threads at other positions do nothing.
@@ -24,25 +28,30 @@ void AddRuns(CudaQueue& queue, const PairsToSort& pairs, const DeviceMatrix& dy,
   const int32_t* const places = pairs.sorted_values;
   const float* const from = dy.data;
   const int64_t count = dy.rows, size = dy.columns, stride = dy.stride;
-  ForEach(queue, count * size, [=] DT_DEVICE(int64_t i) {
-    const int64_t first = i / size, j = i % size;
-    const uint32_t key = keys[first];
-    if (key == vocabulary || (first > 0 && keys[first - 1] == key)) return;
-    // Find the end of the run first: in a loop with a known count, loads need not wait for each other.
-    int64_t end = first + 1;
-    for (int64_t behind = count; end < behind;) {
-      const int64_t middle = (end + behind) / 2;
-      if (keys[middle] == key) {
-        end = middle + 1;
-      } else {
-        behind = middle;
-      }
-    }
-    float& to = dw[key * size + j];
-    float sum = accumulate ? to : 0;
-    for (int64_t k = first; k < end; ++k) sum += from[places[k] * stride + j];
-    to = sum;
-  });
+  const Access whole = accumulate ? Updates(dw, vocabulary * size) : Writes(dw, vocabulary * size);
+  ForEach(queue,
+          {"embedding gradient",
+           {Reads(keys, count), Reads(places, count), Reads(dy),
+            whole.Only(std::min(count, vocabulary) * size)}},
+          count * size, [=] DT_DEVICE(int64_t i) {
+            const int64_t first = i / size, j = i % size;
+            const uint32_t key = keys[first];
+            if (key == vocabulary || (first > 0 && keys[first - 1] == key)) return;
+            // Find the end of the run first: in a loop with a known count, loads need not wait for each other.
+            int64_t end = first + 1;
+            for (int64_t behind = count; end < behind;) {
+              const int64_t middle = (end + behind) / 2;
+              if (keys[middle] == key) {
+                end = middle + 1;
+              } else {
+                behind = middle;
+              }
+            }
+            float& to = dw[key * size + j];
+            float sum = accumulate ? to : 0;
+            for (int64_t k = first; k < end; ++k) sum += from[places[k] * stride + j];
+            to = sum;
+          });
 }
 
 }  // namespace

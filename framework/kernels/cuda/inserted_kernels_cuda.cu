@@ -15,12 +15,13 @@ void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
 }
 
 void AddInto(CudaQueue& queue, int64_t count, const float* x, float* sum) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { sum[i] += x[i]; });
+  ForEach(queue, {"add", {Reads(x, count), Updates(sum, count)}}, count,
+          [=] DT_DEVICE(int64_t i) { sum[i] += x[i]; });
 }
 
 // One thread adds the numbers one by one, since nn/kernel.h fixes the order; [N] is a few hundred numbers.
 void AddToSum(CudaQueue& queue, int64_t count, const float* x, double* sum) {
-  ForEach(queue, 1, [=] DT_DEVICE(int64_t) {
+  ForEach(queue, {"sum", {Reads(x, count), Updates(sum, 1)}}, 1, [=] DT_DEVICE(int64_t) {
     double total = *sum;
     for (int64_t i = 0; i < count; ++i) total += x[i];
     *sum = total;

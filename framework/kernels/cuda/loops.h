@@ -3,7 +3,10 @@
 // Every kernel that is not a library's is one of these loops, with a device lambda for the work on one element, which
 // captures by value:
 //
-//   ForEach(queue, n, [=] DT_DEVICE(int64_t i) { y[i] = x[i] > 0 ? x[i] : 0; });
+//   ForEach(queue, {"relu", {Reads(x, n), Writes(y, n)}}, n,
+//           [=] DT_DEVICE(int64_t i) { y[i] = x[i] > 0 ? x[i] : 0; });
+//
+// The launch says what the kernel touches (framework/device/cuda/access.h).
 //
 // A function that contains such a lambda must be a free function or a public member: nvcc allows no other.  If the
 // compiler is not nvcc, the host runs the same loops in the stream's order, for tests on a machine without a GPU
@@ -11,7 +14,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
+#include "framework/device/cuda/access.h"
 #include "framework/device/cuda/queue.h"
 #include "framework/device/device_code.h"
 
@@ -58,7 +64,7 @@ inline unsigned Blocks(int64_t wanted) {
 
 // Calls f(i) for 0 <= i < count, in any order.
 template <class F>
-void ForEach(CudaQueue& queue, int64_t count, F f) {
+void ForEach(CudaQueue& queue, const KernelLaunch&, int64_t count, F f) {
   if (count == 0) return;
   loops::EachElement<<<loops::Blocks((count + loops::kThreads - 1) / loops::kThreads),
                        loops::kThreads, 0, queue.stream()>>>(count, f);
@@ -69,8 +75,8 @@ void ForEach(CudaQueue& queue, int64_t count, F f) {
 // associative and commutative, and `start` its neutral element.  The order of joining is fixed, so equal inputs give
 // bitwise equal results.
 template <class T, class Value, class Join, class Done>
-void ForEachRow(CudaQueue& queue, int64_t rows, int64_t columns, T start, Value value, Join join,
-                Done done) {
+void ForEachRow(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t columns, T start,
+                Value value, Join join, Done done) {
   if (rows == 0) return;
   loops::EachRow<<<loops::Blocks(rows), loops::kThreads, 0, queue.stream()>>>(rows, columns, start,
                                                                               value, join, done);
@@ -79,31 +85,31 @@ void ForEachRow(CudaQueue& queue, int64_t rows, int64_t columns, T start, Value 
 
 #else
 
+// The stand-in runs `run` in the stream, which may touch what the launch names.
+void StandinKernel(cudaStream_t stream, const KernelLaunch& launch, std::function<void()> run);
+
 namespace loops {
 
-// Enqueues `work` in the stream, to be run by the host.
 template <class Work>
-void InStream(CudaQueue& queue, Work work) {
-  const auto run = [](void* held) {
-    const std::unique_ptr<Work> mine(static_cast<Work*>(held));
-    (*mine)();
-  };
-  DT_CUDA(cudaLaunchHostFunc, queue.stream(), run, new Work(std::move(work)));
+void InStream(CudaQueue& queue, const KernelLaunch& launch, Work work) {
+  StandinKernel(queue.stream(), launch, std::move(work));
 }
 
 }  // namespace loops
 
 template <class F>
-void ForEach(CudaQueue& queue, int64_t count, F f) {
-  loops::InStream(queue, [=] {
+void ForEach(CudaQueue& queue, const KernelLaunch& launch, int64_t count, F f) {
+  if (count == 0) return;
+  loops::InStream(queue, launch, [=] {
     for (int64_t i = 0; i < count; ++i) f(i);
   });
 }
 
 template <class T, class Value, class Join, class Done>
-void ForEachRow(CudaQueue& queue, int64_t rows, int64_t columns, T start, Value value, Join join,
-                Done done) {
-  loops::InStream(queue, [=] {
+void ForEachRow(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, int64_t columns,
+                T start, Value value, Join join, Done done) {
+  if (rows == 0) return;
+  loops::InStream(queue, launch, [=] {
     for (int64_t row = 0; row < rows; ++row) {
       T result = start;
       for (int64_t c = 0; c < columns; ++c) result = join(result, value(row, c));

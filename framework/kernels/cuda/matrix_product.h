@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "framework/device/cuda/access.h"
 #include "framework/device/cuda/queue.h"
 
 namespace dtrain {
@@ -30,6 +31,17 @@ struct DeviceMatrix {
     return {data + first * stride, count, columns, step * stride};
   }
 };
+
+namespace access {
+inline Access Of(const DeviceMatrix& m, bool reads, bool writes) {
+  if (m.data == nullptr || m.rows == 0) return {};
+  return Of(m.data, (m.rows - 1) * m.stride + m.columns, reads, writes).Only(m.rows * m.columns);
+}
+}  // namespace access
+
+inline Access Reads(const DeviceMatrix& matrix) { return access::Of(matrix, true, false); }
+inline Access Writes(const DeviceMatrix& matrix) { return access::Of(matrix, false, true); }
+inline Access Updates(const DeviceMatrix& matrix) { return access::Of(matrix, true, true); }
 
 // c = op(a) op(b), or c += if `add`; op transposes if transpose_a or transpose_b is set.  The sizes must fit
 // (DT_CHECK).

@@ -39,7 +39,10 @@ struct Batch {
 void FindRows(CudaQueue& queue, const Batch& batch) {
   const int64_t size = batch.rows.size();
   ForEachRow(
-      queue, batch.rows.rows, size, SumPair{0, 0},
+      queue,
+      {"norm statistics",
+       {Reads(batch.x, batch.rows.rows * size), Writes(batch.kept, batch.rows.rows)}},
+      batch.rows.rows, size, SumPair{0, 0},
       [=] DT_DEVICE(int64_t row, int64_t i) {
         const double value = batch.x[row * size + i];
         return SumPair{value, value * value};
@@ -54,16 +57,25 @@ void FindRows(CudaQueue& queue, const Batch& batch) {
 }
 
 void Normalise(CudaQueue& queue, const Batch& batch, float* y) {
-  ForEach(queue, batch.rows.rows * batch.rows.size(), [=] DT_DEVICE(int64_t i) {
-    y[i] = batch.Centred(i) * batch.Inverse(i) * batch.Weight(i) + batch.Bias(i);
-  });
+  const int64_t count = batch.rows.rows * batch.rows.size(), parameters = batch.rows.parameters();
+  ForEach(queue,
+          {"norm",
+           {Reads(batch.x, count), Reads(batch.kept, batch.rows.rows),
+            Reads(batch.weight, parameters), Reads(batch.bias, parameters), Writes(y, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            y[i] = batch.Centred(i) * batch.Inverse(i) * batch.Weight(i) + batch.Bias(i);
+          });
 }
 
 // Sums d = weight dy and d (x - mean) over each row, and writes the terms of dx that follow from them.
 void SumRows(CudaQueue& queue, const Batch& batch, const float* dy, FromSums* from) {
-  const int64_t size = batch.rows.size();
+  const int64_t rows = batch.rows.rows, size = batch.rows.size();
   ForEachRow(
-      queue, batch.rows.rows, size, SumPair{0, 0},
+      queue,
+      {"norm gradient sums",
+       {Reads(batch.x, rows * size), Reads(dy, rows * size), Reads(batch.kept, rows),
+        Reads(batch.weight, batch.rows.parameters()), Writes(from, rows)}},
+      rows, size, SumPair{0, 0},
       [=] DT_DEVICE(int64_t row, int64_t column) {
         const int64_t i = row * size + column;
         const double d = static_cast<double>(dy[i]) * batch.Weight(i);
@@ -80,10 +92,16 @@ void SumRows(CudaQueue& queue, const Batch& batch, const float* dy, FromSums* fr
 
 void FindGradients(CudaQueue& queue, const Batch& batch, const float* dy, const FromSums* from,
                    float* dx) {
-  ForEach(queue, batch.rows.rows * batch.rows.size(), [=] DT_DEVICE(int64_t i) {
-    const FromSums by = from[batch.rows.RowOf(i)];
-    dx[i] = batch.Inverse(i) * batch.Weight(i) * dy[i] - by.bias - batch.Centred(i) * by.scale;
-  });
+  const int64_t rows = batch.rows.rows, count = rows * batch.rows.size();
+  ForEach(queue,
+          {"norm gradient",
+           {Reads(batch.x, count), Reads(dy, count), Reads(batch.kept, rows),
+            Reads(batch.weight, batch.rows.parameters()), Reads(from, rows), Writes(dx, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const FromSums by = from[batch.rows.RowOf(i)];
+            dx[i] =
+                batch.Inverse(i) * batch.Weight(i) * dy[i] - by.bias - batch.Centred(i) * by.scale;
+          });
 }
 
 // The destination of the parameters' gradients; they are added to it if `accumulate`.
@@ -91,6 +109,10 @@ struct ParamGradients {
   float *weight, *bias;
   bool accumulate;
 
+  // The access is to all of `values`, which is weight or bias.
+  Access Stores(float* values, int64_t parameters) const {
+    return accumulate ? Updates(values, parameters) : Writes(values, parameters);
+  }
   DT_DEVICE void Store(int64_t parameter, const SumPair& sums) const {
     const auto dweight = static_cast<float>(sums.first), dbias = static_cast<float>(sums.second);
     weight[parameter] = accumulate ? weight[parameter] + dweight : dweight;
@@ -107,9 +129,12 @@ DT_DEVICE SumPair TermsAt(const Batch& batch, const float* dy, int64_t i) {
 // Computes the parameters' gradients if a channel has one pixel: they are column sums of a matrix.
 void SumSamples(CudaQueue& queue, const Batch& batch, const ColumnSums& columns, const float* dy,
                 SumPair* partial, const ParamGradients& to) {
-  const int64_t parameters = batch.rows.parameters();
+  const int64_t parameters = batch.rows.parameters(), count = columns.rows() * parameters;
   SumColumns(
-      queue, columns, partial,
+      queue,
+      {"norm parameter gradients",
+       {Reads(batch.x, count), Reads(dy, count), Reads(batch.kept, batch.rows.rows)}},
+      {to.Stores(to.weight, parameters), to.Stores(to.bias, parameters)}, columns, partial,
       [=] DT_DEVICE(int64_t row, int64_t column) -> SumPair {
         return TermsAt(batch, dy, row * parameters + column);
       },
@@ -119,8 +144,13 @@ void SumSamples(CudaQueue& queue, const Batch& batch, const ColumnSums& columns,
 void SumPlanes(CudaQueue& queue, const Batch& batch, int64_t samples, const float* dy,
                const ParamGradients& to) {
   const int64_t pixels = batch.rows.pixels, parameters = batch.rows.parameters();
+  const int64_t count = samples * pixels * parameters;
   ForEachRow(
-      queue, parameters, samples * pixels, SumPair{0, 0},
+      queue,
+      {"norm parameter gradients",
+       {Reads(batch.x, count), Reads(dy, count), Reads(batch.kept, batch.rows.rows),
+        to.Stores(to.weight, parameters), to.Stores(to.bias, parameters)}},
+      parameters, samples * pixels, SumPair{0, 0},
       [=] DT_DEVICE(int64_t parameter, int64_t at) {
         const int64_t plane = at / pixels * parameters + parameter;
         return TermsAt(batch, dy, plane * pixels + at % pixels);

@@ -45,16 +45,17 @@ void DropRows(CudaQueue& queue, double ratio, RandomOf random_of, const DeviceMa
   const auto threshold = static_cast<uint32_t>(ratio * 0x1p32);
   const auto scale = static_cast<float>(1 / (1 - ratio));
   const int64_t blocks = (from.columns + 3) / 4;
-  ForEach(queue, from.rows * blocks, [=] DT_DEVICE(int64_t at) {
-    const int64_t n = at / blocks, block = at % blocks;
-    const auto words = random_of(n).Block(static_cast<uint64_t>(block));
-    for (int64_t k = 0; k < 4; ++k) {
-      const int64_t i = block * 4 + k;
-      if (i >= from.columns) return;
-      const float kept = scale * from.data[n * from.stride + i];
-      to.data[n * to.stride + i] = words[static_cast<size_t>(k)] < threshold ? 0 : kept;
-    }
-  });
+  ForEach(queue, {"drop rows", {Reads(from), Writes(to)}}, from.rows * blocks,
+          [=] DT_DEVICE(int64_t at) {
+            const int64_t n = at / blocks, block = at % blocks;
+            const auto words = random_of(n).Block(static_cast<uint64_t>(block));
+            for (int64_t k = 0; k < 4; ++k) {
+              const int64_t i = block * 4 + k;
+              if (i >= from.columns) return;
+              const float kept = scale * from.data[n * from.stride + i];
+              to.data[n * to.stride + i] = words[static_cast<size_t>(k)] < threshold ? 0 : kept;
+            }
+          });
 }
 
 }  // namespace dtrain

@@ -2,6 +2,7 @@
 
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "framework/nn/tokens.h"
@@ -16,37 +17,49 @@ void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matr
   const DeviceMatrix from = matrices.first;
   const int64_t apart = matrices.apart, rows = from.rows, columns = from.columns;
   auto* const rounded = static_cast<__nv_bfloat16*>(to);
-  ForEach(queue, count * rows * columns, [=] DT_DEVICE(int64_t i) {
-    const int64_t row = i / columns, column = i % columns;
-    const float* const matrix = from.data + row / rows * apart;
-    rounded[row * stride + column] = __float2bfloat16_rn(matrix[row % rows * from.stride + column]);
-  });
+  const int64_t all = count * rows;  // rows of all matrices
+  const Access reads = Reads(from.data, (count - 1) * apart + (rows - 1) * from.stride + columns);
+  const Access writes = Writes(rounded, (all - 1) * stride + columns);
+  ForEach(queue,
+          {"round rows to bf16",
+           {reads.Only(all * columns), writes.Only(all * columns, sizeof(*rounded))}},
+          all * columns, [=] DT_DEVICE(int64_t i) {
+            const int64_t row = i / columns, column = i % columns;
+            const float* const matrix = from.data + row / rows * apart;
+            rounded[row * stride + column] =
+                __float2bfloat16_rn(matrix[row % rows * from.stride + column]);
+          });
 }
 
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {
-  ForEach(queue, to.rows * to.columns, [=] DT_DEVICE(int64_t at) {
-    const int64_t column = at % to.columns;
-    to.data[at / to.columns * to.stride + column] = values[column];
-  });
+  ForEach(queue, {"fill rows", {Reads(values, to.columns), Writes(to)}}, to.rows * to.columns,
+          [=] DT_DEVICE(int64_t at) {
+            const int64_t column = at % to.columns;
+            to.data[at / to.columns * to.stride + column] = values[column];
+          });
 }
 
 void AddBias(CudaQueue& queue, const DeviceMatrix& y, const float* bias, bool relu) {
   if (bias == nullptr && !relu) return;
-  ForEach(queue, y.rows * y.columns, [=] DT_DEVICE(int64_t i) {
-    const int64_t column = i % y.columns;
-    float& to = y.data[i / y.columns * y.stride + column];
-    const float value = bias == nullptr ? to : to + bias[column];
-    to = relu && value < 0 ? 0 : value;
-  });
+  ForEach(queue, {"add bias", {Reads(bias, y.columns), Updates(y)}}, y.rows * y.columns,
+          [=] DT_DEVICE(int64_t i) {
+            const int64_t column = i % y.columns;
+            float& to = y.data[i / y.columns * y.stride + column];
+            const float value = bias == nullptr ? to : to + bias[column];
+            to = relu && value < 0 ? 0 : value;
+          });
 }
 
 void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) { dy[i] = y[i] > 0 ? dy[i] : 0; });
+  ForEach(queue, {"mask gradient", {Reads(y, count), Updates(dy, count)}}, count,
+          [=] DT_DEVICE(int64_t i) { dy[i] = y[i] > 0 ? dy[i] : 0; });
 }
 
 void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum) {
   ForEachRow(
-      queue, x.columns, x.rows, 0.0f,
+      queue,
+      {"sum over rows", {Reads(x), accumulate ? Updates(sum, x.columns) : Writes(sum, x.columns)}},
+      x.columns, x.rows, 0.0f,
       [=] DT_DEVICE(int64_t column, int64_t row) { return x.data[row * x.stride + column]; },
       [=] DT_DEVICE(float a, float b) { return a + b; },
       [=] DT_DEVICE(int64_t column, float total) {
@@ -56,18 +69,23 @@ void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float
 
 void TakeRows(CudaQueue& queue, const int32_t* tokens, int64_t apart, const DeviceMatrix& from,
               const DeviceMatrix& to) {
-  ForEach(queue, to.rows * to.columns, [=] DT_DEVICE(int64_t at) {
-    const int64_t row = at / to.columns, i = at % to.columns, token = tokens[row * apart];
-    const bool known = token >= 0 && token < from.rows;
-    to.data[row * to.stride + i] = known ? from.data[token * from.stride + i] : NAN;
-  });
+  const Access reads = Reads(tokens, (to.rows - 1) * apart + 1).Only(to.rows);
+  ForEach(queue,
+          {"take rows",
+           {reads, Reads(from).Only(std::min(from.rows, to.rows) * to.columns), Writes(to)}},
+          to.rows * to.columns, [=] DT_DEVICE(int64_t at) {
+            const int64_t row = at / to.columns, i = at % to.columns, token = tokens[row * apart];
+            const bool known = token >= 0 && token < from.rows;
+            to.data[row * to.stride + i] = known ? from.data[token * from.stride + i] : NAN;
+          });
 }
 
 void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int64_t steps,
                  int64_t pad, int32_t* lengths) {
-  ForEach(queue, sentences, [=] DT_DEVICE(int64_t n) {
-    lengths[n] = static_cast<int32_t>(SentenceLength(tokens + n * steps, steps, pad));
-  });
+  ForEach(queue, {"find lengths", {Reads(tokens, sentences * steps), Writes(lengths, sentences)}},
+          sentences, [=] DT_DEVICE(int64_t n) {
+            lengths[n] = static_cast<int32_t>(SentenceLength(tokens + n * steps, steps, pad));
+          });
 }
 
 }  // namespace dtrain

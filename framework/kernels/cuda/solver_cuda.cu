@@ -27,44 +27,57 @@ struct Pass {
 template <SgdKind kKind>
 void SgdPass(CudaQueue& queue, int64_t count, const Steps<SgdStep>& steps, const Pass& pass,
              float* velocity) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-    float v = kKind != SgdKind::kPlain ? velocity[i] : 0;
-    const float next =
-        SgdElement<kKind>(decays ? steps.decaying : steps.plain, pass.gradient[i], pass.w_in[i], v);
-    if (kKind != SgdKind::kPlain) velocity[i] = v;
-    pass.w_out[i] = next;
-    if (NotFinite(next)) *pass.bad = 1;  // all threads write the same value
-  });
+  ForEach(queue,
+          {"sgd",
+           {Reads(pass.gradient, count), Reads(pass.w_in, count), Writes(pass.w_out, count),
+            Reads(pass.decays, count), Writes(pass.bad, 1), Updates(velocity, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
+            float v = kKind != SgdKind::kPlain ? velocity[i] : 0;
+            const float next = SgdElement<kKind>(decays ? steps.decaying : steps.plain,
+                                                 pass.gradient[i], pass.w_in[i], v);
+            if (kKind != SgdKind::kPlain) velocity[i] = v;
+            pass.w_out[i] = next;
+            if (NotFinite(next)) *pass.bad = 1;  // all threads write the same value
+          });
 }
 
 void AdamPass(CudaQueue& queue, int64_t count, const Steps<AdamStep>& steps, const Pass& pass,
               float* m, float* v) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-    float mean = m[i], square = v[i];
-    const float next = AdamElement(decays ? steps.decaying : steps.plain, pass.gradient[i],
-                                   pass.w_in[i], mean, square);
-    m[i] = mean;
-    v[i] = square;
-    pass.w_out[i] = next;
-    if (NotFinite(next)) *pass.bad = 1;
-  });
+  ForEach(queue,
+          {"adam",
+           {Reads(pass.gradient, count), Reads(pass.w_in, count), Writes(pass.w_out, count),
+            Reads(pass.decays, count), Writes(pass.bad, 1), Updates(m, count), Updates(v, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
+            float mean = m[i], square = v[i];
+            const float next = AdamElement(decays ? steps.decaying : steps.plain, pass.gradient[i],
+                                           pass.w_in[i], mean, square);
+            m[i] = mean;
+            v[i] = square;
+            pass.w_out[i] = next;
+            if (NotFinite(next)) *pass.bad = 1;
+          });
 }
 
 template <bool kMomentum>
 void RmsPropPass(CudaQueue& queue, int64_t count, const Steps<RmsPropStep>& steps, const Pass& pass,
                  float* square, float* velocity) {
-  ForEach(queue, count, [=] DT_DEVICE(int64_t i) {
-    const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-    float v = square[i], b = kMomentum ? velocity[i] : 0;
-    const float next = RmsPropElement<kMomentum>(decays ? steps.decaying : steps.plain,
-                                                 pass.gradient[i], pass.w_in[i], v, b);
-    if (kMomentum) velocity[i] = b;
-    square[i] = v;
-    pass.w_out[i] = next;
-    if (NotFinite(next)) *pass.bad = 1;
-  });
+  ForEach(queue,
+          {"rmsprop",
+           {Reads(pass.gradient, count), Reads(pass.w_in, count), Writes(pass.w_out, count),
+            Reads(pass.decays, count), Writes(pass.bad, 1), Updates(square, count),
+            Updates(velocity, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
+            float v = square[i], b = kMomentum ? velocity[i] : 0;
+            const float next = RmsPropElement<kMomentum>(decays ? steps.decaying : steps.plain,
+                                                         pass.gradient[i], pass.w_in[i], v, b);
+            if (kMomentum) velocity[i] = b;
+            square[i] = v;
+            pass.w_out[i] = next;
+            if (NotFinite(next)) *pass.bad = 1;
+          });
 }
 
 // Sums the squares of rows of kSquaresRow elements, then the rows' sums, so that the order of additions depends only on
@@ -73,14 +86,15 @@ void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, d
                 double* sum) {
   const auto add = [=] DT_DEVICE(double a, double b) { return a + b; };
   ForEachRow(
-      queue, rows, kSquaresRow, 0.0,
+      queue, {"squares of rows", {Reads(x, count), Writes(sums, rows)}}, rows, kSquaresRow, 0.0,
       [=] DT_DEVICE(int64_t row, int64_t column) {
         const int64_t i = row * kSquaresRow + column;
         return i < count ? static_cast<double>(x[i]) * x[i] : 0.0;
       },
       add, [=] DT_DEVICE(int64_t row, double total) { sums[row] = total; });
   ForEachRow(
-      queue, 1, rows, 0.0, [=] DT_DEVICE(int64_t, int64_t row) { return sums[row]; }, add,
+      queue, {"squares", {Reads(sums, rows), Writes(sum, 1)}}, 1, rows, 0.0,
+      [=] DT_DEVICE(int64_t, int64_t row) { return sums[row]; }, add,
       [=] DT_DEVICE(int64_t, double total) { *sum = total; });
 }
 

@@ -50,7 +50,8 @@ inline void SortPairs(CudaQueue& queue, const PairsToSort& pairs, void* scratch,
 inline size_t SortScratchBytes(int, int) { return 1; }
 
 inline void SortPairs(CudaQueue& queue, const PairsToSort& pairs, void*, size_t) {
-  loops::InStream(queue, [=] {
+  const int64_t n = pairs.count;
+  const auto sort = [=] {
     std::vector<std::pair<uint32_t, int32_t> > both;
     for (int i = 0; i < pairs.count; ++i) both.emplace_back(pairs.keys[i], pairs.values[i]);
     std::stable_sort(both.begin(), both.end(),
@@ -59,7 +60,12 @@ inline void SortPairs(CudaQueue& queue, const PairsToSort& pairs, void*, size_t)
       pairs.sorted_keys[i] = both[i].first;
       pairs.sorted_values[i] = both[i].second;
     }
-  });
+  };
+  loops::InStream(queue,
+                  {"sort",
+                   {Reads(pairs.keys, n), Reads(pairs.values, n), Writes(pairs.sorted_keys, n),
+                    Writes(pairs.sorted_values, n)}},
+                  sort);
 }
 
 #endif

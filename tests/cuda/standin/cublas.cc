@@ -26,9 +26,17 @@ struct Factor {
     return type == CUDA_R_16BF ? __bfloat162float(static_cast<const __nv_bfloat16*>(data)[at])
                                : static_cast<const float*>(data)[at];
   }
+  int64_t size() const { return type == CUDA_R_16BF ? 2 : 4; }
   Factor Behind(int64_t elements) const {
-    const int64_t bytes = elements * (type == CUDA_R_16BF ? 2 : 4);
-    return {static_cast<const char*>(data) + bytes, type, op, leading};
+    return {static_cast<const char*>(data) + elements * size(), type, op, leading};
+  }
+  // What `count` factors of op(rows x columns) read, which are `apart` elements apart.
+  dtrain::Access Read(int64_t rows, int64_t columns, int64_t count, int64_t apart) const {
+    if (op != CUBLAS_OP_N) std::swap(rows, columns);
+    const int64_t span = (count - 1) * apart + (columns - 1) * leading + rows;
+    const int64_t touched = apart == 0 ? rows * columns : count * rows * columns;
+    return dtrain::Reads(static_cast<const char*>(data), span * size())
+        .Only(touched, static_cast<size_t>(size()));
   }
 };
 
@@ -139,7 +147,14 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                          ldc};
   if (!Knows(type_a, type_b, type_c, type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!Fits(first)) return CUBLAS_STATUS_INVALID_VALUE;
-  dtrain::standin::InStream(handle->stream, [=] {
+  if (m == 0 || n == 0 || batches == 0) return CUBLAS_STATUS_SUCCESS;
+  const dtrain::Access result =
+      (first.beta == 0 ? dtrain::Writes(first.c, (batches - 1) * stride_c + (n - 1LL) * ldc + m)
+                       : dtrain::Updates(first.c, (batches - 1) * stride_c + (n - 1LL) * ldc + m))
+          .Only(int64_t{batches} * m * n);
+  const std::vector<dtrain::Access> accesses = {first.a.Read(m, k, batches, stride_a),
+                                                first.b.Read(k, n, batches, stride_b), result};
+  dtrain::standin::LaunchKernel(handle->stream, "a product of matrices", accesses, [=] {
     for (int64_t i = 0; i < batches; ++i) {
       Product product = first;
       product.a = first.a.Behind(i * stride_a);

@@ -1,5 +1,7 @@
 // The CUDA runtime of the stand-in (stream.h).
+#include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -24,18 +26,28 @@ size_t Memory() {
   return mib == nullptr ? kMemory : static_cast<size_t>(std::atoll(mib)) << 20;
 }
 
-// The device's memory.  It is inaccessible while no stream works, so that host code which reads or
-// writes it crashes.
+using dtrain::Access;
+
+// What the stand-in has counted, for tests (StandinCounts).
+struct Counts {
+  std::atomic<uint64_t> launches = 0, kernels = 0, waits = 0;
+  std::atomic<uint64_t> read = 0, written = 0;           // bytes of the device's memory, by kernels
+  std::atomic<uint64_t> up = 0, down = 0, pageable = 0;  // copied bytes
+};
+Counts counts;
+std::atomic<bool> computes = true;
+
+thread_local const char* kernel_at_work = nullptr;  // of this thread
+
+// The device's memory.  Nothing of it is accessible but what the kernel at work has named.
 class DeviceMemory {
  public:
   cudaError_t New(void** memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (used_ + bytes > Memory()) return cudaErrorMemoryAllocation;
-    void* const room =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const room = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return cudaErrorMemoryAllocation;
     sizes_[room] = bytes;
-    if (at_work_ == 0) Protect(PROT_NONE);
     used_ += bytes;
     *memory = room;
     return cudaSuccess;
@@ -56,36 +68,66 @@ class DeviceMemory {
   // True if all of these bytes are in one allocation.
   bool Holds(const void* memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
-    auto at = sizes_.upper_bound(const_cast<void*>(memory));
-    if (at == sizes_.begin()) return false;
-    --at;
+    const auto at = Around(memory);
+    if (at == sizes_.end()) return false;
     const size_t offset =
         static_cast<size_t>(static_cast<const char*>(memory) - static_cast<const char*>(at->first));
     return offset + bytes <= at->second;
   }
 
-  // Begin: a stream begins to work.  End: a stream has no more work.
-  void Begin() {
-    const std::lock_guard lock(mutex_);
-    if (++at_work_ == 1) Protect(PROT_READ | PROT_WRITE);
+  // Runs a kernel, one at a time in all streams, since pages are open to all threads.
+  void Run(const char* name, const std::vector<Access>& accesses,
+           const std::function<void()>& work) {
+    const std::lock_guard lock(running_);
+    kernel_at_work = name;
+    Protect(accesses, false, PROT_READ);
+    Protect(accesses, true, PROT_READ | PROT_WRITE);  // after the others: pages may be shared
+    work();
+    Protect(accesses, false, PROT_NONE);
+    Protect(accesses, true, PROT_NONE);
+    kernel_at_work = nullptr;
   }
-  void End() {
-    const std::lock_guard lock(mutex_);
-    if (--at_work_ == 0) Protect(PROT_NONE);
+
+  // Says who touched what, if it is memory of the device.  Called by the handler of SIGSEGV.
+  void SayWhoTouched(const void* address, bool writes) {
+    if (!mutex_.try_lock()) return;
+    const auto at = Around(address);
+    if (at == sizes_.end() ||
+        static_cast<const char*>(address) >= static_cast<const char*>(at->first) + at->second) {
+      mutex_.unlock();
+      return;
+    }
+    std::fprintf(stderr, "stand-in for CUDA: %s%s %s byte %td of an allocation of %zu bytes%s\n",
+                 kernel_at_work == nullptr ? "the host" : "kernel ",
+                 kernel_at_work == nullptr ? "" : kernel_at_work, writes ? "writes" : "reads",
+                 static_cast<const char*>(address) - static_cast<const char*>(at->first),
+                 at->second,
+                 kernel_at_work == nullptr ? " of the device" : ", which its launch does not name");
+    mutex_.unlock();
   }
 
  private:
-  void Protect(int rights) {
-    for (const auto& [memory, bytes] : sizes_) ::mprotect(memory, bytes, rights);
+  using Sizes = std::map<const void*, size_t>;
+
+  Sizes::const_iterator Around(const void* memory) const {
+    auto at = sizes_.upper_bound(memory);
+    return at == sizes_.begin() ? sizes_.end() : --at;
   }
 
-  std::mutex mutex_;
-  std::map<void*, size_t> sizes_;
-  size_t used_ = 0;
-  int at_work_ = 0;  // number of working streams
-};
+  static void Protect(const std::vector<Access>& accesses, bool writes, int rights) {
+    static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    for (const Access& access : accesses) {
+      if (access.span == 0 || access.writes != writes) continue;
+      const auto from = reinterpret_cast<uintptr_t>(access.begin) / page * page;
+      const auto to = reinterpret_cast<uintptr_t>(access.begin) + access.span;
+      ::mprotect(reinterpret_cast<void*>(from), to - from, rights);
+    }
+  }
 
-std::atomic<uint64_t> bytes_up = 0, bytes_down = 0, bytes_pageable = 0;
+  std::mutex mutex_, running_;
+  Sizes sizes_;
+  size_t used_ = 0;
+};
 
 // The ranges of host memory that are pinned.
 class PinnedRanges {
@@ -117,8 +159,26 @@ PinnedRanges& Pinned() {
   return ranges;
 }
 
+DeviceMemory& TheDevice();
+
+// Names the culprit before the program ends.
+void WhenTouched(int, siginfo_t* info, void* context) {
+  bool writes = false;
+#ifdef __x86_64__
+  writes = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#endif
+  TheDevice().SayWhoTouched(info->si_addr, writes);
+  ::signal(SIGSEGV, SIG_DFL);  // the access is tried again, and ends the program
+}
+
 DeviceMemory& TheDevice() {
-  static DeviceMemory& memory = *new DeviceMemory;
+  static DeviceMemory& memory = []() -> DeviceMemory& {
+    struct sigaction action = {};
+    action.sa_sigaction = WhenTouched;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSEGV, &action, nullptr);
+    return *new DeviceMemory;
+  }();
   return memory;
 }
 
@@ -166,18 +226,14 @@ struct CUstream_st {
     while (true) {
       changed_.wait(lock, [&] { return ends_ || !asked_.empty(); });
       if (asked_.empty()) return;
-      TheDevice().Begin();
-      while (!asked_.empty()) {
-        std::function<void()> work = std::move(asked_.front());
-        asked_.pop_front();
-        lock.unlock();
-        work();
-        work = nullptr;
-        lock.lock();
-        if (asked_.empty()) TheDevice().End();  // before a waiting thread continues
-        ++done_;
-        changed_.notify_all();
-      }
+      std::function<void()> work = std::move(asked_.front());
+      asked_.pop_front();
+      lock.unlock();
+      work();
+      work = nullptr;
+      lock.lock();
+      ++done_;
+      changed_.notify_all();
     }
   }
 
@@ -196,7 +252,22 @@ struct CUevent_st {
 
 namespace dtrain::standin {
 
-void InStream(cudaStream_t stream, std::function<void()> work) { stream->Ask(std::move(work)); }
+void LaunchKernel(cudaStream_t stream, const char* name, std::vector<Access> accesses,
+                  std::function<void()> work) {
+  ++counts.launches;
+  ++counts.kernels;
+  for (const Access& access : accesses) {
+    if (access.span > 0 && !TheDevice().Holds(access.begin, access.span)) {
+      Refuse(name, "its launch names memory that is not the device's");
+    }
+    if (access.reads) counts.read += access.bytes;
+    if (access.writes) counts.written += access.bytes;
+  }
+  if (!computes) return;
+  stream->Ask([name, accesses = std::move(accesses), work = std::move(work)] {
+    TheDevice().Run(name, accesses, work);
+  });
+}
 
 bool OnDevice(const void* memory, size_t bytes) { return TheDevice().Holds(memory, bytes); }
 
@@ -207,6 +278,17 @@ void Refuse(const char* call, const char* why) {
 
 }  // namespace dtrain::standin
 
+namespace dtrain {
+
+void StandinKernel(cudaStream_t stream, const KernelLaunch& launch, std::function<void()> run) {
+  std::vector<Access> accesses(launch.accesses);
+  accesses.insert(accesses.end(), launch.more.begin(), launch.more.end());
+  standin::LaunchKernel(stream, launch.name, std::move(accesses), std::move(run));
+}
+
+}  // namespace dtrain
+
+using dtrain::standin::LaunchKernel;
 using dtrain::standin::Refuse;
 
 namespace {
@@ -303,11 +385,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  ++counts.waits;
   const std::lock_guard lock(streams_mutex);
   for (CUstream_st* const stream : Streams()) stream->Await(stream->asked_for());
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  ++counts.waits;
   stream->Await(stream->asked_for());
   return cudaSuccess;
 }
@@ -329,6 +413,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return event->stream->HasDone(event->number) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  ++counts.waits;
   event->stream->Await(event->number);
   return cudaSuccess;
 }
@@ -338,8 +423,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  if (!TheDevice().Holds(to, bytes)) Refuse("cudaMemsetAsync", "not the device's memory");
-  stream->Ask([=] { std::memset(to, value, bytes); });
+  LaunchKernel(stream, "cudaMemsetAsync",
+               {dtrain::Writes(static_cast<char*>(to), static_cast<int64_t>(bytes))},
+               [=] { std::memset(to, value, bytes); });
   return cudaSuccess;
 }
 
@@ -349,25 +435,47 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (to_device != TheDevice().Holds(to, bytes)) Refuse("cudaMemcpyAsync", "where to?");
   if (from_device != TheDevice().Holds(from, bytes)) Refuse("cudaMemcpyAsync", "where from?");
-  if (!from_device) bytes_up += bytes;
-  if (!to_device) bytes_down += bytes;
-  const void* const host = !from_device ? from : !to_device ? to : nullptr;
-  if (host != nullptr && !Pinned().Holds(host, bytes)) bytes_pageable += bytes;
-  stream->Ask([=] { std::memmove(to, from, bytes); });
+  std::vector<Access> accesses;
+  const auto count = static_cast<int64_t>(bytes);
+  if (to_device) accesses.push_back(dtrain::Writes(static_cast<char*>(to), count));
+  if (from_device) accesses.push_back(dtrain::Reads(static_cast<const char*>(from), count));
+  const auto copy = [=] { std::memmove(to, from, bytes); };
+  if (to_device && from_device) {
+    LaunchKernel(stream, "cudaMemcpyAsync", std::move(accesses), copy);
+    return cudaSuccess;
+  }
+  ++counts.launches;
+  (to_device ? counts.up : counts.down) += bytes;
+  if (!Pinned().Holds(to_device ? from : to, bytes)) counts.pageable += bytes;
+  stream->Ask([=] { TheDevice().Run("cudaMemcpyAsync", accesses, copy); });
   return cudaSuccess;
 }
 
-// For tests: the bytes copied so far to the device and from the device, and the part of both that
-// was not to or from pinned memory.
-void StandinCopies(uint64_t* up, uint64_t* down, uint64_t* pageable) {
-  *up = bytes_up;
-  *down = bytes_down;
-  *pageable = bytes_pageable;
+// For tests: what was counted so far, in the order of Counts.
+void StandinCounts(uint64_t* counted) {
+  for (const std::atomic<uint64_t>* count :
+       {&counts.launches, &counts.kernels, &counts.waits, &counts.read, &counts.written, &counts.up,
+        &counts.down, &counts.pageable}) {
+    *counted++ = *count;
+  }
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  stream->Ask([=] { function(data); });
-  return cudaSuccess;
+// For tests: from now on kernels are counted, and computed only if `yes`.
+void StandinComputes(bool yes) { computes = yes; }
+
+// For tests: launches a kernel that reads or writes a page which its launch does not name.
+void StandinStray(bool writes) {
+  const int64_t count = 1 << 12;
+  void *named = nullptr, *other = nullptr;
+  cudaStream_t stream = nullptr;
+  cudaMalloc(&named, count * sizeof(float));
+  cudaMalloc(&other, count * sizeof(float));
+  cudaStreamCreateWithFlags(&stream, 0);
+  LaunchKernel(stream, "stray", {dtrain::Updates(static_cast<float*>(named), count)}, [=] {
+    volatile float* const to = static_cast<float*>(writes ? other : named);
+    *to = *static_cast<volatile float*>(writes ? named : other);
+  });
+  cudaStreamSynchronize(stream);
 }
 
 }  // extern "C"

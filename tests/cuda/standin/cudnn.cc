@@ -176,19 +176,31 @@ cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem
   const float one = *static_cast<const float*>(alpha), old = *static_cast<const float*>(beta);
   const Operand &first = operands[0], &second = operands[1];
   void* const result = const_cast<void*>(operands[2].memory);
-  dtrain::standin::InStream(handle->stream,
-                            [=, a = first.memory, a_desc = first.tensor, b = second.memory,
-                             b_desc = second.tensor, desc = operands[2].tensor] {
-                              std::memset(workspace.memory, 0xff, workspace.bytes);
-                              std::vector<double> sums(static_cast<size_t>(desc.count()));
-                              pass(Floats(a_desc, a).data(), Floats(b_desc, b).data(), sums.data());
-                              for (size_t i = 0; i < sums.size(); ++i) {
-                                const auto at = static_cast<int64_t>(i);
-                                const double was = old == 0 ? 0 : old * Get(desc, result, at);
-                                Set(desc, result, at, static_cast<float>(one * sums[i] + was));
-                              }
-                              std::memset(workspace.memory, 0xff, workspace.bytes);
-                            });
+  const auto bytes = [](const Operand& operand) {
+    return dtrain::Reads(static_cast<const char*>(operand.memory),
+                         static_cast<int64_t>(operand.tensor.bytes()));
+  };
+  dtrain::Access written = bytes(operands[2]);
+  written.writes = true;
+  written.reads = old != 0;
+  // The real library's workspace is no business of whoever counts bytes.
+  const dtrain::Access room =
+      dtrain::Writes(static_cast<char*>(workspace.memory), static_cast<int64_t>(workspace.bytes))
+          .Only(0);
+  dtrain::standin::LaunchKernel(handle->stream, call, {bytes(first), bytes(second), written, room},
+                                [=, a = first.memory, a_desc = first.tensor, b = second.memory,
+                                 b_desc = second.tensor, desc = operands[2].tensor] {
+                                  std::memset(workspace.memory, 0xff, workspace.bytes);
+                                  std::vector<double> sums(static_cast<size_t>(desc.count()));
+                                  pass(Floats(a_desc, a).data(), Floats(b_desc, b).data(),
+                                       sums.data());
+                                  for (size_t i = 0; i < sums.size(); ++i) {
+                                    const auto at = static_cast<int64_t>(i);
+                                    const double was = old == 0 ? 0 : old * Get(desc, result, at);
+                                    Set(desc, result, at, static_cast<float>(one * sums[i] + was));
+                                  }
+                                  std::memset(workspace.memory, 0xff, workspace.bytes);
+                                });
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -1,0 +1,56 @@
+// Access says what memory a kernel touches.
+//
+// Every launch names what its kernel reads and writes.  The GPU has no use for that.  The stand-in of the tests
+// (tests/cuda/standin) opens only this memory while the kernel runs, so an access that is not named ends the test, and
+// adds up the bytes, which decide the speed of most kernels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace dtrain {
+
+struct Access {
+  const void* begin = nullptr;
+  size_t span = 0;   // bytes from the first that may be touched to behind the last
+  size_t bytes = 0;  // bytes that are touched, at most `span` unless some are touched again
+  bool reads = false;
+  bool writes = false;
+
+  // The same range, of which only `count` values of `size` bytes are touched.
+  Access Only(int64_t count, size_t size = 4) const {
+    return {begin, span, span == 0 ? 0 : static_cast<size_t>(count) * size, reads, writes};
+  }
+};
+
+namespace access {
+template <class T>
+Access Of(const T* values, int64_t count, bool reads, bool writes) {
+  const size_t bytes = values == nullptr ? 0 : static_cast<size_t>(count) * sizeof(T);
+  return {values, bytes, bytes, reads, writes};
+}
+}  // namespace access
+
+// `count` values from `values` on; none where it is null.
+template <class T>
+Access Reads(const T* values, int64_t count) {
+  return access::Of(values, count, true, false);
+}
+template <class T>
+Access Writes(T* values, int64_t count) {
+  return access::Of(values, count, false, true);
+}
+template <class T>
+Access Updates(T* values, int64_t count) {  // reads and writes
+  return access::Of(values, count, true, true);
+}
+
+// Describes a launch.  The accesses live as long as the expression that makes it.
+struct KernelLaunch {
+  const char* name;
+  std::initializer_list<Access> accesses;
+  std::initializer_list<Access> more = {};
+};
+
+}  // namespace dtrain

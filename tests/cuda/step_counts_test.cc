@@ -1,0 +1,123 @@
+// Counts what one training step of the shipped models asks of a device: launches, kernels, waits, copies and bytes of
+// its memory.  These decide the speed of small models, and can be had without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/training_step.h"
+#include "tests/cuda/module_under_test.h"
+#include "tests/cuda/standin_counts.h"
+
+namespace dtrain {
+namespace {
+
+struct Case {
+  std::string model;
+  int64_t batch;
+  Precision precision;
+  // What a step takes at most.
+  uint64_t kernels, waits;
+  double megabytes;  // read and written by kernels
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  constexpr std::array<std::string_view, 3> kNames = {"fp32", "tf32", "bf16"};
+  return out << c.model << ", " << kNames[static_cast<size_t>(c.precision)];
+}
+
+std::vector<FieldSpec> FieldsOf(const std::string& model) {
+  if (model.starts_with("seq2seq")) return {};  // the model file lists them
+  const Shape image = model == "lenet5" ? Shape{1, 28, 28} : Shape{3, 32, 32};
+  return {{"data", DType::kF32, image}, {"label", DType::kI32, {}, 10}};
+}
+
+class StepCounts : public testing::TestWithParam<Case> {};
+
+// Nothing is computed, only counted, since naive loops would take minutes.
+class WithoutComputing {
+ public:
+  WithoutComputing() { Set(false); }
+  ~WithoutComputing() { Set(true); }
+
+ private:
+  static void Set(bool computes) { OfStandin<void(bool)>("StandinComputes")(computes); }
+};
+
+TEST_P(StepCounts, AreNoMoreThanThese) {
+  if (!Counter::Counts()) GTEST_SKIP() << "a GPU does not count";
+  const Case& c = GetParam();
+  const Device device = DeviceUnderTest(c.precision);
+  config::Document document = config::Document::FromText(
+      "model: lenet5\ndata: digits\nbatch: 4\nsolver: {name: sgd, momentum: 0.9}\n",
+      DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+  const RunConfig config = ReadRunConfig(document);
+  const Graph graph = Graph::FromFile((ConfigsFolder() / "models" / (c.model + ".yaml")).string(),
+                                      FieldsOf(c.model));
+  const ExecutionPlan plan = DecidePlan(config, graph, 1, 1);
+  const auto transport = LocalWorld(1).Connect(0);
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  Buffer state(device, static_cast<size_t>(graph.state().size()) * sizeof(float));
+  const BoundarySchedule rule{
+      .epoch_samples = 100 * c.batch, .batch = c.batch, .last_samples = 100 * c.batch};
+  ExchangeSpec spec = ExchangeOf(config, graph, plan, rule);
+  spec.start.weights = weights;
+  const auto exchange = MakeExchange(spec, 1, 0, *transport, device);
+  Net net(graph, device);
+  Batch batch(graph.inputs(), c.batch);
+  batch.Resize(c.batch);
+  batch.global_samples = batch.terms = batch.global_terms = c.batch;
+  const WithoutComputing counted;
+  const auto step = [&] {
+    Turn turn = exchange->Begin(c.batch);
+    const StepResult result = ForwardBackward(net, *exchange, std::move(turn.weights), batch,
+                                              state.arena(), 1, nullptr, 1);
+    exchange->End(ReportOf(result, batch));
+  };
+  step();
+  Counter counter;
+  step();
+  const DeviceCounts counts = counter.Since();
+  const double megabytes = static_cast<double>(counts.read + counts.written) / 1e6;
+  EXPECT_LE(counts.kernels, c.kernels);
+  EXPECT_LE(counts.waits, c.waits);
+  EXPECT_LE(megabytes, c.megabytes);
+  uint64_t bytes = 0;
+  for (const Tensor& field : batch.fields) {
+    bytes += static_cast<uint64_t>(field.shape.count()) * SizeOf(field.dtype);
+  }
+  EXPECT_EQ(counts.up, bytes) << "nothing but the batch goes up";
+  EXPECT_LE(counts.down, 2 * sizeof(double));
+  std::printf("%s: %lu launches, %lu kernels, %lu waits, %.1f MB read, %.1f MB written\n",
+              testing::PrintToString(c).c_str(), counts.launches, counts.kernels, counts.waits,
+              static_cast<double>(counts.read) / 1e6, static_cast<double>(counts.written) / 1e6);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, StepCounts,
+    testing::Values(Case{"lenet5", 64, Precision::kFp32, 47, 7, 17.9},
+                    Case{"lenet5", 64, Precision::kBf16, 79, 7, 23.2},
+                    Case{"resnet18", 128, Precision::kFp32, 320, 43, 6520},
+                    Case{"resnet18", 128, Precision::kTf32, 320, 43, 6520},
+                    Case{"resnet18", 128, Precision::kBf16, 484, 43, 8166},
+                    Case{"vgg19_bn", 128, Precision::kTf32, 296, 35, 3828},
+                    Case{"vgg19_bn", 128, Precision::kBf16, 428, 35, 4642},
+                    Case{"seq2seq_attention", 128, Precision::kTf32, 549, 6, 4124},
+                    Case{"seq2seq_attention", 128, Precision::kBf16, 993, 6, 5917}));
+
+// A kernel that touches memory which its launch does not name ends the program.
+TEST(StandinDeathTest, NoticesAnAccessThatIsNotNamed) {
+  if (!Counter::Counts()) GTEST_SKIP() << "a GPU does not count";
+  const auto stray = OfStandin<void(bool)>("StandinStray");
+  EXPECT_DEATH(stray(false),
+               "kernel stray reads byte 0 of an allocation of 16384 bytes, which its "
+               "launch does not name");
+  EXPECT_DEATH(stray(true), "kernel stray writes byte 0 of an allocation of 16384 bytes");
+}
+
+}  // namespace
+}  // namespace dtrain
