@@ -15,9 +15,11 @@ namespace {
 
 class ReadyToExchange : public GradientSink {
  public:
-  ReadyToExchange(Exchange& exchange, ReadyTimes* watch) : exchange_(exchange), watch_(watch) {}
+  ReadyToExchange(Exchange& exchange, ReadyTimes* watch)
+      : exchange_(exchange), watch_(watch), stays_(exchange.gradients().queue != nullptr) {}
+  // A gradient that stays on the device is read by kernels in the same queue, behind those that write it.
   void Ready(Range range, const ReadyEvent& written) override {
-    written.Wait();
+    if (!stays_ || watch_ != nullptr) written.Wait();
     if (watch_ != nullptr) watch_->Ready(range);
     exchange_.Ready(range);
   }
@@ -25,6 +27,7 @@ class ReadyToExchange : public GradientSink {
  private:
   Exchange& exchange_;
   ReadyTimes* const watch_;
+  const bool stays_;
 };
 
 class SumsOfExchange : public WorkerSums {

@@ -4,6 +4,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "tests/cuda/standin/stream.h"
@@ -35,6 +37,14 @@ struct Counts {
   std::atomic<uint64_t> up = 0, down = 0, pageable = 0;  // copied bytes
 };
 Counts counts;
+
+// The same by kernel, since the last table (StandinTable).
+struct OfKernel {
+  uint64_t calls = 0, read = 0, written = 0;
+};
+std::mutex table_mutex;
+std::map<std::string, OfKernel> table;
+
 std::atomic<bool> computes = true;
 
 thread_local const char* kernel_at_work = nullptr;  // of this thread
@@ -256,12 +266,22 @@ void LaunchKernel(cudaStream_t stream, const char* name, std::vector<Access> acc
                   std::function<void()> work) {
   ++counts.launches;
   ++counts.kernels;
+  uint64_t read = 0, written = 0;
   for (const Access& access : accesses) {
     if (access.span > 0 && !TheDevice().Holds(access.begin, access.span)) {
       Refuse(name, "its launch names memory that is not the device's");
     }
-    if (access.reads) counts.read += access.bytes;
-    if (access.writes) counts.written += access.bytes;
+    if (access.reads) read += access.bytes;
+    if (access.writes) written += access.bytes;
+  }
+  counts.read += read;
+  counts.written += written;
+  {
+    const std::lock_guard lock(table_mutex);
+    OfKernel& of = table[name];
+    ++of.calls;
+    of.read += read;
+    of.written += written;
   }
   if (!computes) return;
   stream->Ask([name, accesses = std::move(accesses), work = std::move(work)] {
@@ -458,6 +478,26 @@ void StandinCounts(uint64_t* counted) {
         &counts.down, &counts.pageable}) {
     *counted++ = *count;
   }
+}
+
+// For tests: calls and megabytes of each kernel since the last call, the most bytes first.
+const char* StandinTable() {
+  static std::string text;
+  const std::lock_guard lock(table_mutex);
+  std::vector<std::pair<std::string, OfKernel>> rows(table.begin(), table.end());
+  table.clear();
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.second.read + a.second.written > b.second.read + b.second.written;
+  });
+  text.clear();
+  for (const auto& [name, of] : rows) {
+    char row[200];
+    std::snprintf(row, sizeof row, "%-40s %5lu calls %9.1f MB read %9.1f MB written\n",
+                  name.c_str(), of.calls, static_cast<double>(of.read) / 1e6,
+                  static_cast<double>(of.written) / 1e6);
+    text += row;
+  }
+  return text.c_str();
 }
 
 // For tests: from now on kernels are counted, and computed only if `yes`.
