@@ -38,6 +38,32 @@ struct Channels {
   }
 };
 
+// Takes a channel's statistics from the batch and moves the running ones.
+struct BatchTaker {
+  Channels kept;
+  double momentum;
+  float *mean, *variance;  // running
+
+  DT_DEVICE void Take(int64_t c, const Moments& moments, double values) const {
+    kept.Keep(c, moments);
+    if (c == 0) *kept.values = values;
+    MoveRunning(momentum, moments, values, mean[c], variance[c]);
+  }
+};
+
+// Takes the terms of dx that follow from a channel's {sum of dy, sum of dy (x - mean)}.
+struct TermTaker {
+  Channels kept;
+  float *from_bias, *from_scale;
+
+  DT_DEVICE void Take(int64_t c, const SumPair& sum) const {
+    const double share = kept.scale[c] / *kept.values;
+    const double inverse = kept.inverse[c];
+    from_bias[c] = static_cast<float>(share * sum.first);
+    from_scale[c] = static_cast<float>(share * inverse * inverse * sum.second);
+  }
+};
+
 class BatchNormCuda : public Kernel {
  public:
   explicit BatchNormCuda(const KernelRequest& request)
@@ -74,7 +100,6 @@ class BatchNormCuda : public Kernel {
   void Forward(const KernelArgs& args) override {
     if (uses_batch_) {
       SumBatch(args);
-      TakeBatch(args);
     } else {
       TakeRunning(args);
     }
@@ -95,9 +120,7 @@ class BatchNormCuda : public Kernel {
   void Backward(const KernelArgs& args) override {
     if (!uses_batch_) return BackwardOfFrozen(args);
     SumGradients(args);
-    SumWorkers(args, 2 * channels_);
     if (args.input_gradients[0].data == nullptr) return;
-    TakeGradients(args);
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
     const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
@@ -119,46 +142,54 @@ class BatchNormCuda : public Kernel {
   // The steps of Forward and Backward follow.  They are public because nvcc requires it of functions with device
   // lambdas.
 
-  // Computes {sum of x, sum of x^2} of each channel, and the number of values.
+  // Computes {sum of x, sum of x^2} of each channel, and the number of values; from them the batch's statistics and
+  // the running ones, in the same kernel unless the sums of other workers come between.
   void SumBatch(const KernelArgs& args) {
     const int64_t channels = channels_;
     const double rows = static_cast<double>(columns_.rows());
     const float* const x = args.inputs[0].f32();
-    double* const sums = Sums(args);
+    const bool alone = Alone(args);
+    double* const sums = alone ? nullptr : Sums(args);
+    const BatchTaker taker = {KeptOf(args), momentum_, args.state[0].f32(), args.state[1].f32()};
+    const Channels kept = alone ? taker.kept : Channels{};
     SumColumns(
-        queue_, {"batch norm sums", {Reads(x, count_)}}, {Writes(sums, 2 * channels + 1)}, columns_,
-        Partial(args),
+        queue_, {"batch norm sums", {Reads(x, count_)}},
+        {Writes(sums, 2 * channels + 1), Reads(kept.weight, channels), Writes(kept.values, 1),
+         Writes(kept.inverse, channels), Writes(kept.mean, channels), Writes(kept.scale, channels),
+         Updates(alone ? taker.mean : nullptr, channels),
+         Updates(alone ? taker.variance : nullptr, channels)},
+        columns_, Partial(args),
         [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
           const double value = x[row * channels + c];
           return {value, value * value};
         },
         [=] DT_DEVICE(int64_t c, const SumPair& sum) {
+          if (alone) {
+            const double own[3] = {sum.first, sum.second, rows};
+            taker.Take(c, BatchStatistics{own, 1}.Of(0), rows);
+            return;
+          }
           sums[c] = sum.first;
           sums[channels + c] = sum.second;
           if (c == 0) sums[2 * channels] = rows;
         });
-    const bool all = SumWorkers(args, 2 * channels_ + 1);
-    norm_.CheckEnough(all ? of_workers_.back() : rows);
+    if (alone) return norm_.CheckEnough(rows);
+    SumWorkers(args, 2 * channels_ + 1);
+    norm_.CheckEnough(of_workers_.back());
+    TakeBatch(args, taker);
   }
 
-  // Computes the batch's statistics and updates the running ones.
-  void TakeBatch(const KernelArgs& args) {
-    const Channels kept = KeptOf(args);
+  // Takes the statistics from the sums over all workers.
+  void TakeBatch(const KernelArgs& args, const BatchTaker& taker) {
+    const Channels kept = taker.kept;
     const BatchStatistics batch = {Sums(args), channels_};
-    const double momentum = momentum_;
-    float *const mean = args.state[0].f32(), *const variance = args.state[1].f32();
-    ForEach(
-        queue_,
-        {"batch norm statistics",
-         {Reads(batch.sums, 2 * channels_ + 1), Reads(kept.weight, channels_),
-          Writes(kept.values, 1), Writes(kept.inverse, channels_), Writes(kept.mean, channels_),
-          Writes(kept.scale, channels_), Updates(mean, channels_), Updates(variance, channels_)}},
-        channels_, [=] DT_DEVICE(int64_t c) {
-          const Moments moments = batch.Of(c);
-          kept.Keep(c, moments);
-          if (c == 0) *kept.values = batch.values();
-          MoveRunning(momentum, moments, batch.values(), mean[c], variance[c]);
-        });
+    ForEach(queue_,
+            {"batch norm statistics",
+             {Reads(batch.sums, 2 * channels_ + 1), Reads(kept.weight, channels_),
+              Writes(kept.values, 1), Writes(kept.inverse, channels_), Writes(kept.mean, channels_),
+              Writes(kept.scale, channels_), Updates(taker.mean, channels_),
+              Updates(taker.variance, channels_)}},
+            channels_, [=] DT_DEVICE(int64_t c) { taker.Take(c, batch.Of(c), batch.values()); });
   }
 
   void TakeRunning(const KernelArgs& args) {
@@ -174,13 +205,17 @@ class BatchNormCuda : public Kernel {
             });
   }
 
-  // Computes {sum of dy, sum of dy (x - mean)} of each channel, and from them the parameters' gradients.
+  // Computes {sum of dy, sum of dy (x - mean)} of each channel, and from them the parameters' gradients and the terms of
+  // dx.
   void SumGradients(const KernelArgs& args) {
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
     const bool accumulate = args.accumulate;
     const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
-    double* const sums = Sums(args);
+    const bool alone = Alone(args);
+    double* const sums = alone ? nullptr : Sums(args);
+    const bool wanted = args.input_gradients[0].data != nullptr, takes = alone && wanted;
+    const TermTaker taker = {kept, Scratch(args) + from_bias_, Scratch(args) + from_scale_};
     float *const weight = args.param_gradients[0].f32(), *const bias =
                                                              args.param_gradients[1].f32();
     SumColumns(
@@ -190,6 +225,9 @@ class BatchNormCuda : public Kernel {
           Reads(relu_ ? kept.scale : nullptr, channels),
           Reads(relu_ ? kept.bias : nullptr, channels)}},
         {Writes(sums, 2 * channels), Reads(kept.inverse, channels),
+         Reads(takes ? kept.values : nullptr, 1), Reads(takes ? kept.scale : nullptr, channels),
+         Writes(takes ? taker.from_bias : nullptr, channels),
+         Writes(takes ? taker.from_scale : nullptr, channels),
          accumulate ? Updates(weight, channels) : Writes(weight, channels),
          accumulate ? Updates(bias, channels) : Writes(bias, channels)},
         columns_, Partial(args),
@@ -199,13 +237,19 @@ class BatchNormCuda : public Kernel {
           return {open, open * (x[i] - kept.mean[c])};
         },
         [=] DT_DEVICE(int64_t c, const SumPair& sum) {
-          sums[c] = sum.first;
-          sums[channels + c] = sum.second;
+          if (takes) taker.Take(c, sum);
+          if (!alone) {
+            sums[c] = sum.first;
+            sums[channels + c] = sum.second;
+          }
           const auto from_weight = static_cast<float>(sum.second * kept.inverse[c]);
           const auto from_bias = static_cast<float>(sum.first);
           weight[c] = accumulate ? weight[c] + from_weight : from_weight;
           bias[c] = accumulate ? bias[c] + from_bias : from_bias;
         });
+    if (alone) return;
+    SumWorkers(args, 2 * channels_);
+    if (wanted) TakeTerms(args, taker);
   }
 
   // The statistics are constants, and the parameters' gradients are not needed.
@@ -226,36 +270,32 @@ class BatchNormCuda : public Kernel {
             });
   }
 
-  // Computes from_bias and from_scale, the terms of dx that follow from the sums.
-  void TakeGradients(const KernelArgs& args) {
-    const Channels kept = KeptOf(args);
+  // Takes the terms of dx from the sums over all workers.
+  void TakeTerms(const KernelArgs& args, const TermTaker& taker) {
+    const Channels kept = taker.kept;
     const int64_t channels = channels_;
     const double* const sums = Sums(args);
-    float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
-                                                             Scratch(args) + from_scale_;
-    ForEach(
-        queue_,
-        {"batch norm gradient terms",
-         {Reads(kept.scale, channels), Reads(kept.values, 1), Reads(kept.inverse, channels),
-          Reads(sums, 2 * channels), Writes(from_bias, channels), Writes(from_scale, channels)}},
-        channels_, [=] DT_DEVICE(int64_t c) {
-          const double share = kept.scale[c] / *kept.values;
-          const double inverse = kept.inverse[c];
-          from_bias[c] = static_cast<float>(share * sums[c]);
-          from_scale[c] = static_cast<float>(share * inverse * inverse * sums[channels + c]);
-        });
+    ForEach(queue_,
+            {"batch norm gradient terms",
+             {Reads(kept.scale, channels), Reads(kept.values, 1), Reads(kept.inverse, channels),
+              Reads(sums, 2 * channels), Writes(taker.from_bias, channels),
+              Writes(taker.from_scale, channels)}},
+            channels_, [=] DT_DEVICE(int64_t c) {
+              taker.Take(c, {sums[c], sums[channels + c]});
+            });
   }
 
  private:
-  // Sums over all workers.  Returns false if there are no others; otherwise of_workers_ has the sums.
-  bool SumWorkers(const KernelArgs& args, int64_t count) {
-    if (!norm_.sync() || args.worker_sums == nullptr) return false;
+  // True if the statistics are this worker's own.
+  bool Alone(const KernelArgs& args) const { return !norm_.sync() || args.worker_sums == nullptr; }
+
+  // Sums over all workers; of_workers_ has the sums as well.
+  void SumWorkers(const KernelArgs& args, int64_t count) {
     const size_t bytes = static_cast<size_t>(count) * sizeof(double);
     queue_.Download(of_workers_.data(), Sums(args), bytes);
     queue_.Wait();
     args.worker_sums->Sum({of_workers_.data(), static_cast<size_t>(count)});
     queue_.Upload(Sums(args), of_workers_.data(), bytes);
-    return true;
   }
 
   Channels KeptOf(const KernelArgs& args) const {
