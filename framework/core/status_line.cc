@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -219,6 +220,11 @@ WipeOnSignal::WipeOnSignal() {
     int signal = 0;
     while (!stop.stop_requested() && signal <= 0) signal = ::sigtimedwait(&set, nullptr, &most);
     if (signal <= 0) return;
+    // No other thread draws the line again before the process ends.  One that cannot write (Ctrl-S) is not waited for.
+    std::unique_lock lock(terminal, std::defer_lock);
+    for (int tries = 0; !lock.try_lock() && tries < 20; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     NoteInterrupt();
     WipeAtOnce();
     ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
