@@ -118,6 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
 // A kernel that touches memory which its launch does not name ends the program.
 TEST(StandinDeathTest, NoticesAnAccessThatIsNotNamed) {
   if (!Counter::Counts()) GTEST_SKIP() << "a GPU does not count";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the streams are threads
   const auto stray = OfStandin<void(bool)>("StandinStray");
   EXPECT_DEATH(stray(false),
                "kernel stray reads byte 0 of an allocation of 16384 bytes, which its "
