@@ -168,7 +168,8 @@ void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, int32_t* tokens
   ForEachRow(
       queue,
       {"largest scores",
-       {Reads(scores), Writes(tokens, (scores.rows - 1) * apart + 1).Only(scores.rows)}},
+       {Reads(scores),
+        Writes(tokens, 1).Repeated(scores.rows, static_cast<size_t>(apart) * sizeof(*tokens))}},
       scores.rows, scores.columns, Largest{-INFINITY, 0},
       [=] DT_DEVICE(int64_t row, int64_t i) {
         return Largest{scores.data[row * scores.stride + i], i};

@@ -227,9 +227,8 @@ class BatchNormCuda : public Kernel {
         {Writes(sums, 2 * channels), Reads(kept.inverse, channels),
          Reads(takes ? kept.values : nullptr, 1), Reads(takes ? kept.scale : nullptr, channels),
          Writes(takes ? taker.from_bias : nullptr, channels),
-         Writes(takes ? taker.from_scale : nullptr, channels),
-         accumulate ? Updates(weight, channels) : Writes(weight, channels),
-         accumulate ? Updates(bias, channels) : Writes(bias, channels)},
+         Writes(takes ? taker.from_scale : nullptr, channels), Stores(weight, channels, accumulate),
+         Stores(bias, channels, accumulate)},
         columns_, Partial(args),
         [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
           const int64_t i = row * channels + c;

@@ -178,7 +178,7 @@ class ConvolutionDirectCuda : public Kernel {
         queue_,
         {"convolution weight gradient",
          {Reads(x, inputs_), Reads(dy, pixels_.rows() * pixels_.columns()),
-          accumulate ? Updates(dw, weights_) : Writes(dw, weights_)}},
+          Stores(dw, weights_, accumulate)}},
         weights_, pixels_.rows(), 0.0,
         [=] DT_DEVICE(int64_t i, int64_t pixel) { return geometry.WeightTerm(x, dy, i, pixel); },
         [] DT_DEVICE(double a, double b) { return a + b; },

@@ -5,13 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/comm/local/local_world.h"
 #include "framework/core/random.h"
-#include "framework/setup/run_exchange.h"
-#include "framework/setup/run_setup.h"
-#include "framework/train/training_step.h"
 #include "tests/cuda/standin_counts.h"
-#include "tests/nn/layer_harness.h"
+#include "tests/cuda/step_rig.h"
 
 namespace dtrain {
 namespace {
@@ -22,60 +18,8 @@ std::vector<float> FloatsOf(const Buffer& buffer) {
 
 constexpr int64_t kSamples = 4;
 
-// A training run of a model with batch normalisation, step by step.
-class Rig {
- public:
-  Rig(const Device& device, const std::string& solver)
-      : config_(Read(solver)),
-        graph_(Graph::FromText(kModel, "m.yaml", config_.data.source->fields())),
-        plan_(DecidePlan(config_, graph_, 1, 1)),
-        device_(device),
-        net(graph_, device),
-        transport_(LocalWorld(1).Connect(0)),
-        weights_(static_cast<size_t>(graph_.weights().size())),
-        state(device, static_cast<size_t>(graph_.state().size()) * sizeof(float)),
-        batch_(config_.data.source->fields(), kSamples) {
-    graph_.InitializeWeights(3, weights_.data());
-    std::vector<float> start(static_cast<size_t>(graph_.state().size()));
-    graph_.InitializeState(start.data());
-    CopyIn(state.arena(), start.data(), graph_.state().size());
-    const BoundarySchedule rule{.epoch_samples = 1000, .batch = kSamples, .last_samples = 1000};
-    ExchangeSpec spec = ExchangeOf(config_, graph_, plan_, rule);
-    spec.start.weights = weights_;
-    exchange = MakeExchange(spec, 1, 0, *transport_, device);
-    batch_.Resize(kSamples);
-    batch_.global_samples = batch_.terms = batch_.global_terms = kSamples;
-    const Random random(1, Purpose::kSelfTest);
-    for (int64_t i = 0; i < batch_.fields[0].shape.count(); ++i) {
-      batch_.fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
-    }
-    for (int i = 0; i < kSamples; ++i) batch_.fields[1].i32()[i] = i;
-  }
-
-  StepOutcome Step(int64_t parts = 1) {
-    Turn turn = exchange->Begin(kSamples);
-    const StepResult result = ForwardBackward(net, *exchange, std::move(turn.weights), batch_,
-                                              state.arena(), 1, nullptr, parts);
-    return exchange->End(ReportOf(result, batch_));
-  }
-  std::vector<float> Weights() {
-    exchange->Collect(true);
-    const float* const weights = exchange->HostWeights();
-    return {weights, weights + graph_.weights().size()};
-  }
-  uint64_t BatchBytes() const {
-    uint64_t bytes = 0;
-    for (const Tensor& field : batch_.fields) {
-      bytes += static_cast<uint64_t>(field.shape.count()) * SizeOf(field.dtype);
-    }
-    return bytes;
-  }
-  NetInput Input() const { return InputOf(batch_, 1); }
-  const Graph& graph() const { return graph_; }
-  Batch& batch() { return batch_; }
-
- private:
-  static constexpr char kModel[] = R"(
+// It has enough weights that a selection of some is little beside them.
+constexpr char kNormed[] = R"(
 name: normed
 layers:
   - {name: conv, type: convolution, outputs: 4, kernel: 5, bias: false}
@@ -87,33 +31,21 @@ layers:
   - {name: accuracy, type: accuracy, input: [fc, label]}
 )";
 
-  static RunConfig Read(const std::string& solver) {
-    config::Document document = config::Document::FromText(
-        "model: lenet5\ndata: digits\nbatch: 4\nsolver: " + solver + "\n",
-        DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
-    return ReadRunConfig(document);
+// A training run of a model with batch normalisation.
+class Rig : public StepRig {
+ public:
+  Rig(const Device& device, const std::string& solver)
+      : StepRig(
+            device, solver,
+            Graph::FromText(kNormed, "m.yaml",
+                            {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}, 10}}),
+            kSamples) {
+    const Random random(1, Purpose::kSelfTest);
+    for (int64_t i = 0; i < batch().fields[0].shape.count(); ++i) {
+      batch().fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
+    }
+    for (int i = 0; i < kSamples; ++i) batch().fields[1].i32()[i] = i;
   }
-
-  const RunConfig config_;
-  const Graph graph_;
-  const ExecutionPlan plan_;
-  const Device device_;
-
- public:
-  Net net;
-
- private:
-  const std::unique_ptr<Transport> transport_;
-  std::vector<float> weights_;
-
- public:
-  Buffer state;
-
- private:
-  Batch batch_;
-
- public:
-  std::unique_ptr<Exchange> exchange;
 };
 
 const Device kCpu = {DeviceKind::kCpu, 1, CpuIsa()};

@@ -8,12 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "framework/comm/local/local_world.h"
-#include "framework/setup/run_exchange.h"
-#include "framework/setup/run_setup.h"
-#include "framework/train/training_step.h"
 #include "tests/cuda/module_under_test.h"
 #include "tests/cuda/standin_counts.h"
+#include "tests/cuda/step_rig.h"
 
 namespace dtrain {
 namespace {
@@ -22,7 +19,7 @@ struct Case {
   std::string model;
   int64_t batch;
   Precision precision;
-  // What a step takes at most.
+  // These are what a step takes at most.
   uint64_t kernels, waits;
   double megabytes;  // read and written by kernels
 };
@@ -51,49 +48,25 @@ class WithoutComputing {
 };
 
 TEST_P(StepCounts, AreNoMoreThanThese) {
-  if (!Counter::Counts()) GTEST_SKIP() << "a GPU does not count";
+  if (!Counter::Counts())
+    GTEST_SKIP() << "the stand-in is missing, which counts: DTRAIN_TEST_GPU chose a GPU";
   const Case& c = GetParam();
   const Device device = DeviceUnderTest(c.precision);
-  config::Document document = config::Document::FromText(
-      "model: lenet5\ndata: digits\nbatch: 4\nsolver: {name: sgd, momentum: 0.9}\n",
-      DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
-  const RunConfig config = ReadRunConfig(document);
-  const Graph graph = Graph::FromFile((ConfigsFolder() / "models" / (c.model + ".yaml")).string(),
-                                      FieldsOf(c.model));
-  const ExecutionPlan plan = DecidePlan(config, graph, 1, 1);
-  const auto transport = LocalWorld(1).Connect(0);
-  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
-  Buffer state(device, static_cast<size_t>(graph.state().size()) * sizeof(float));
-  const BoundarySchedule rule{
-      .epoch_samples = 100 * c.batch, .batch = c.batch, .last_samples = 100 * c.batch};
-  ExchangeSpec spec = ExchangeOf(config, graph, plan, rule);
-  spec.start.weights = weights;
-  const auto exchange = MakeExchange(spec, 1, 0, *transport, device);
-  Net net(graph, device);
-  Batch batch(graph.inputs(), c.batch);
-  batch.Resize(c.batch);
-  batch.global_samples = batch.terms = batch.global_terms = c.batch;
+  StepRig rig(device, "{name: sgd, momentum: 0.9}",
+              Graph::FromFile((ConfigsFolder() / "models" / (c.model + ".yaml")).string(),
+                              FieldsOf(c.model)),
+              c.batch);
   const WithoutComputing counted;
-  const auto step = [&] {
-    Turn turn = exchange->Begin(c.batch);
-    const StepResult result = ForwardBackward(net, *exchange, std::move(turn.weights), batch,
-                                              state.arena(), 1, nullptr, 1);
-    exchange->End(ReportOf(result, batch));
-  };
-  step();
+  rig.Step();
   OfStandin<const char*()>("StandinTable")();  // begins a table
   Counter counter;
-  step();
+  rig.Step();
   const DeviceCounts counts = counter.Since();
   const double megabytes = static_cast<double>(counts.read + counts.written) / 1e6;
   EXPECT_LE(counts.kernels, c.kernels);
   EXPECT_LE(counts.waits, c.waits);
   EXPECT_LE(megabytes, c.megabytes);
-  uint64_t bytes = 0;
-  for (const Tensor& field : batch.fields) {
-    bytes += static_cast<uint64_t>(field.shape.count()) * SizeOf(field.dtype);
-  }
-  EXPECT_EQ(counts.up, bytes) << "nothing but the batch goes up";
+  EXPECT_EQ(counts.up, rig.BatchBytes()) << "nothing but the batch goes up";
   EXPECT_LE(counts.down, 2 * sizeof(double));
   if (std::getenv("DTRAIN_TABLES") != nullptr) {
     std::puts(OfStandin<const char*()>("StandinTable")());
@@ -117,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // A kernel that touches memory which its launch does not name ends the program.
 TEST(StandinDeathTest, NoticesAnAccessThatIsNotNamed) {
-  if (!Counter::Counts()) GTEST_SKIP() << "a GPU does not count";
+  if (!Counter::Counts())
+    GTEST_SKIP() << "the stand-in is missing, which counts: DTRAIN_TEST_GPU chose a GPU";
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // the streams are threads
   const auto stray = OfStandin<void(bool)>("StandinStray");
   EXPECT_DEATH(stray(false),

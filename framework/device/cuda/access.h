@@ -18,9 +18,15 @@ struct Access {
   bool reads = false;
   bool writes = false;
 
-  // The same range, of which only `count` values of `size` bytes are touched.
+  // Returns this range, of which only `count` values of `size` bytes are touched.
   Access Only(int64_t count, size_t size = 4) const {
     return {begin, span, span == 0 ? 0 : static_cast<size_t>(count) * size, reads, writes};
+  }
+  // Returns this range and the next ones, `count` in all, each beginning `apart` bytes behind the one before.
+  Access Repeated(int64_t count, size_t apart) const {
+    if (span == 0 || count == 0) return {};
+    const auto times = static_cast<size_t>(count);
+    return {begin, (times - 1) * apart + span, times * bytes, reads, writes};
   }
 };
 
@@ -32,7 +38,7 @@ Access Of(const T* values, int64_t count, bool reads, bool writes) {
 }
 }  // namespace access
 
-// `count` values from `values` on; none where it is null.
+// Each returns the access to `count` values from `values` on, which is empty where it is null.
 template <class T>
 Access Reads(const T* values, int64_t count) {
   return access::Of(values, count, true, false);
@@ -44,6 +50,10 @@ Access Writes(T* values, int64_t count) {
 template <class T>
 Access Updates(T* values, int64_t count) {  // reads and writes
   return access::Of(values, count, true, true);
+}
+template <class T>
+Access Stores(T* values, int64_t count, bool adds) {  // adds to what is there, or overwrites it
+  return access::Of(values, count, adds, true);
 }
 
 // Describes a launch.  The accesses live as long as the expression that makes it.

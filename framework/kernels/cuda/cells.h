@@ -55,9 +55,7 @@ struct CellStep {
 
 // Repeats `first`, an access to the first sample's row, for all samples, whose rows are `stride` floats apart.
 inline Access OfSamples(const CellStep& s, int64_t stride, const Access& first) {
-  if (first.span == 0) return first;
-  return {first.begin, static_cast<size_t>((s.samples - 1) * stride) * sizeof(float) + first.span,
-          static_cast<size_t>(s.samples) * first.bytes, first.reads, first.writes};
+  return first.Repeated(s.samples, static_cast<size_t>(stride) * sizeof(float));
 }
 
 // Holds the additional arguments of the backward pass.

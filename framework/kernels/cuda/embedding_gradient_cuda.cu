@@ -28,7 +28,7 @@ void AddRuns(CudaQueue& queue, const PairsToSort& pairs, const DeviceMatrix& dy,
   const int32_t* const places = pairs.sorted_values;
   const float* const from = dy.data;
   const int64_t count = dy.rows, size = dy.columns, stride = dy.stride;
-  const Access whole = accumulate ? Updates(dw, vocabulary * size) : Writes(dw, vocabulary * size);
+  const Access whole = Stores(dw, vocabulary * size, accumulate);
   ForEach(queue,
           {"embedding gradient",
            {Reads(keys, count), Reads(places, count), Reads(dy),

@@ -13,8 +13,8 @@ void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool 
   const int64_t channels = from.shape[1], pixels = from.shape.CountFrom(2);
   const bool to_last = to.format == Format::kChannelsLast;
   const int64_t count = from.shape.count();
-  ForEach(queue, {"reorder images", {Reads(x, count), add ? Updates(y, count) : Writes(y, count)}},
-          count, [=] DT_DEVICE(int64_t i) {
+  ForEach(queue, {"reorder images", {Reads(x, count), Stores(y, count, add)}}, count,
+          [=] DT_DEVICE(int64_t i) {
             const int64_t inner = to_last ? channels : pixels, outer = to_last ? pixels : channels;
             const int64_t image = i / (inner * outer), at = i % (inner * outer);
             const float value = x[image * inner * outer + at % inner * outer + at / inner];
@@ -39,7 +39,7 @@ void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const float* x, doubl
   const int64_t columns = sums.columns();
   SumColumns(
       queue, {"sum over rows", {Reads(x, sums.rows() * columns)}},
-      {accumulate ? Updates(sum, columns) : Writes(sum, columns)}, sums, partial,
+      {Stores(sum, columns, accumulate)}, sums, partial,
       [=] DT_DEVICE(int64_t row, int64_t c) -> double { return x[row * columns + c]; },
       [=] DT_DEVICE(int64_t c, double all) {
         const auto added = static_cast<float>(all);

@@ -90,8 +90,7 @@ void StandinKernel(cudaStream_t stream, const KernelLaunch& launch, std::functio
 
 namespace loops {
 
-template <class Work>
-void InStream(CudaQueue& queue, const KernelLaunch& launch, Work work) {
+inline void InStream(CudaQueue& queue, const KernelLaunch& launch, std::function<void()> work) {
   StandinKernel(queue.stream(), launch, std::move(work));
 }
 

@@ -34,8 +34,8 @@ struct DeviceMatrix {
 
 namespace access {
 inline Access Of(const DeviceMatrix& m, bool reads, bool writes) {
-  if (m.data == nullptr || m.rows == 0) return {};
-  return Of(m.data, (m.rows - 1) * m.stride + m.columns, reads, writes).Only(m.rows * m.columns);
+  return Of(m.data, m.columns, reads, writes)
+      .Repeated(m.rows, static_cast<size_t>(m.stride) * sizeof(float));
 }
 }  // namespace access
 

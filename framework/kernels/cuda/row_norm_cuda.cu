@@ -109,10 +109,6 @@ struct ParamGradients {
   float *weight, *bias;
   bool accumulate;
 
-  // The access is to all of `values`, which is weight or bias.
-  Access Stores(float* values, int64_t parameters) const {
-    return accumulate ? Updates(values, parameters) : Writes(values, parameters);
-  }
   DT_DEVICE void Store(int64_t parameter, const SumPair& sums) const {
     const auto dweight = static_cast<float>(sums.first), dbias = static_cast<float>(sums.second);
     weight[parameter] = accumulate ? weight[parameter] + dweight : dweight;
@@ -134,7 +130,8 @@ void SumSamples(CudaQueue& queue, const Batch& batch, const ColumnSums& columns,
       queue,
       {"norm parameter gradients",
        {Reads(batch.x, count), Reads(dy, count), Reads(batch.kept, batch.rows.rows)}},
-      {to.Stores(to.weight, parameters), to.Stores(to.bias, parameters)}, columns, partial,
+      {Stores(to.weight, parameters, to.accumulate), Stores(to.bias, parameters, to.accumulate)},
+      columns, partial,
       [=] DT_DEVICE(int64_t row, int64_t column) -> SumPair {
         return TermsAt(batch, dy, row * parameters + column);
       },
@@ -149,7 +146,7 @@ void SumPlanes(CudaQueue& queue, const Batch& batch, int64_t samples, const floa
       queue,
       {"norm parameter gradients",
        {Reads(batch.x, count), Reads(dy, count), Reads(batch.kept, batch.rows.rows),
-        to.Stores(to.weight, parameters), to.Stores(to.bias, parameters)}},
+        Stores(to.weight, parameters, to.accumulate), Stores(to.bias, parameters, to.accumulate)}},
       parameters, samples * pixels, SumPair{0, 0},
       [=] DT_DEVICE(int64_t parameter, int64_t at) {
         const int64_t plane = at / pixels * parameters + parameter;

@@ -18,17 +18,14 @@ void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matr
   const int64_t apart = matrices.apart, rows = from.rows, columns = from.columns;
   auto* const rounded = static_cast<__nv_bfloat16*>(to);
   const int64_t all = count * rows;  // rows of all matrices
-  const Access reads = Reads(from.data, (count - 1) * apart + (rows - 1) * from.stride + columns);
-  const Access writes = Writes(rounded, (all - 1) * stride + columns);
-  ForEach(queue,
-          {"round rows to bf16",
-           {reads.Only(all * columns), writes.Only(all * columns, sizeof(*rounded))}},
-          all * columns, [=] DT_DEVICE(int64_t i) {
-            const int64_t row = i / columns, column = i % columns;
-            const float* const matrix = from.data + row / rows * apart;
-            rounded[row * stride + column] =
-                __float2bfloat16_rn(matrix[row % rows * from.stride + column]);
-          });
+  const Access reads = Reads(from).Repeated(count, static_cast<size_t>(apart) * sizeof(float));
+  const Access writes =
+      Writes(rounded, columns).Repeated(all, static_cast<size_t>(stride) * sizeof(*rounded));
+  ForEach(queue, {"round rows to bf16", {reads, writes}}, all * columns, [=] DT_DEVICE(int64_t i) {
+    const int64_t row = i / columns, column = i % columns;
+    const float* const matrix = from.data + row / rows * apart;
+    rounded[row * stride + column] = __float2bfloat16_rn(matrix[row % rows * from.stride + column]);
+  });
 }
 
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {
@@ -57,10 +54,8 @@ void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy) {
 
 void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum) {
   ForEachRow(
-      queue,
-      {"sum over rows", {Reads(x), accumulate ? Updates(sum, x.columns) : Writes(sum, x.columns)}},
-      x.columns, x.rows, 0.0f,
-      [=] DT_DEVICE(int64_t column, int64_t row) { return x.data[row * x.stride + column]; },
+      queue, {"sum over rows", {Reads(x), Stores(sum, x.columns, accumulate)}}, x.columns, x.rows,
+      0.0f, [=] DT_DEVICE(int64_t column, int64_t row) { return x.data[row * x.stride + column]; },
       [=] DT_DEVICE(float a, float b) { return a + b; },
       [=] DT_DEVICE(int64_t column, float total) {
         sum[column] = accumulate ? sum[column] + total : total;
@@ -69,7 +64,8 @@ void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float
 
 void TakeRows(CudaQueue& queue, const int32_t* tokens, int64_t apart, const DeviceMatrix& from,
               const DeviceMatrix& to) {
-  const Access reads = Reads(tokens, (to.rows - 1) * apart + 1).Only(to.rows);
+  const Access reads =
+      Reads(tokens, 1).Repeated(to.rows, static_cast<size_t>(apart) * sizeof(*tokens));
   ForEach(queue,
           {"take rows",
            {reads, Reads(from).Only(std::min(from.rows, to.rows) * to.columns), Writes(to)}},

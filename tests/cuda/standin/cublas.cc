@@ -33,10 +33,9 @@ struct Factor {
   // What `count` factors of op(rows x columns) read, which are `apart` elements apart.
   dtrain::Access Read(int64_t rows, int64_t columns, int64_t count, int64_t apart) const {
     if (op != CUBLAS_OP_N) std::swap(rows, columns);
-    const int64_t span = (count - 1) * apart + (columns - 1) * leading + rows;
-    const int64_t touched = apart == 0 ? rows * columns : count * rows * columns;
-    return dtrain::Reads(static_cast<const char*>(data), span * size())
-        .Only(touched, static_cast<size_t>(size()));
+    return dtrain::Reads(static_cast<const char*>(data), rows * size())
+        .Repeated(columns, static_cast<size_t>(leading * size()))
+        .Repeated(apart == 0 ? 1 : count, static_cast<size_t>(apart * size()));
   }
 };
 
@@ -149,9 +148,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
   if (!Fits(first)) return CUBLAS_STATUS_INVALID_VALUE;
   if (m == 0 || n == 0 || batches == 0) return CUBLAS_STATUS_SUCCESS;
   const dtrain::Access result =
-      (first.beta == 0 ? dtrain::Writes(first.c, (batches - 1) * stride_c + (n - 1LL) * ldc + m)
-                       : dtrain::Updates(first.c, (batches - 1) * stride_c + (n - 1LL) * ldc + m))
-          .Only(int64_t{batches} * m * n);
+      dtrain::Stores(first.c, m, first.beta != 0)
+          .Repeated(n, static_cast<size_t>(ldc) * sizeof(float))
+          .Repeated(batches, static_cast<size_t>(stride_c) * sizeof(float));
   const std::vector<dtrain::Access> accesses = {first.a.Read(m, k, batches, stride_a),
                                                 first.b.Read(k, n, batches, stride_b), result};
   dtrain::standin::LaunchKernel(handle->stream, "a product of matrices", accesses, [=] {

@@ -30,7 +30,7 @@ size_t Memory() {
 
 using dtrain::Access;
 
-// What the stand-in has counted, for tests (StandinCounts).
+// The stand-in counts these for tests (StandinCounts).
 struct Counts {
   std::atomic<uint64_t> launches = 0, kernels = 0, waits = 0;
   std::atomic<uint64_t> read = 0, written = 0;           // bytes of the device's memory, by kernels
@@ -38,7 +38,7 @@ struct Counts {
 };
 Counts counts;
 
-// The same by kernel, since the last table (StandinTable).
+// It counts these by kernel, since the last table (StandinTable).
 struct OfKernel {
   uint64_t calls = 0, read = 0, written = 0;
 };

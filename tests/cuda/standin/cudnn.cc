@@ -180,10 +180,9 @@ cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem
     return dtrain::Reads(static_cast<const char*>(operand.memory),
                          static_cast<int64_t>(operand.tensor.bytes()));
   };
-  dtrain::Access written = bytes(operands[2]);
-  written.writes = true;
-  written.reads = old != 0;
-  // The real library's workspace is no business of whoever counts bytes.
+  const dtrain::Access written = dtrain::Stores(
+      static_cast<char*>(result), static_cast<int64_t>(operands[2].tensor.bytes()), old != 0);
+  // The bytes of the workspace are not counted: what the real library does with its own is unknown.
   const dtrain::Access room =
       dtrain::Writes(static_cast<char*>(workspace.memory), static_cast<int64_t>(workspace.bytes))
           .Only(0);

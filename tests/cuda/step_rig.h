@@ -1,0 +1,92 @@
+// StepRig: a training run of one worker, step by step, on a device.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/comm/local/local_world.h"
+#include "framework/setup/run_exchange.h"
+#include "framework/setup/run_setup.h"
+#include "framework/train/training_step.h"
+#include "tests/nn/layer_harness.h"
+
+namespace dtrain {
+
+class StepRig {
+ public:
+  // `solver` is the section of a run config, and may go on with others.  The batch holds zeros.
+  StepRig(const Device& device, const std::string& solver, Graph graph, int64_t samples)
+      : config_(Read(solver)),
+        graph_(std::move(graph)),
+        plan_(DecidePlan(config_, graph_, 1, 1)),
+        net(graph_, device),
+        transport_(LocalWorld(1).Connect(0)),
+        weights_(static_cast<size_t>(graph_.weights().size())),
+        state(device, static_cast<size_t>(graph_.state().size()) * sizeof(float)),
+        batch_(graph_.inputs(), samples) {
+    graph_.InitializeWeights(3, weights_.data());
+    std::vector<float> start(static_cast<size_t>(graph_.state().size()));
+    graph_.InitializeState(start.data());
+    CopyIn(state.arena(), start.data(), graph_.state().size());
+    const BoundarySchedule rule{
+        .epoch_samples = 250 * samples, .batch = samples, .last_samples = 250 * samples};
+    ExchangeSpec spec = ExchangeOf(config_, graph_, plan_, rule);
+    spec.start.weights = weights_;
+    exchange = MakeExchange(spec, 1, 0, *transport_, device);
+    batch_.Resize(samples);
+    batch_.global_samples = batch_.terms = batch_.global_terms = samples;
+  }
+
+  StepOutcome Step(int64_t parts = 1) {
+    Turn turn = exchange->Begin(batch_.samples);
+    const StepResult result = ForwardBackward(net, *exchange, std::move(turn.weights), batch_,
+                                              state.arena(), 1, nullptr, parts);
+    return exchange->End(ReportOf(result, batch_));
+  }
+  std::vector<float> Weights() {
+    exchange->Collect(true);
+    const float* const weights = exchange->HostWeights();
+    return {weights, weights + graph_.weights().size()};
+  }
+  uint64_t BatchBytes() const {
+    uint64_t bytes = 0;
+    for (const Tensor& field : batch_.fields) {
+      bytes += static_cast<uint64_t>(field.shape.count()) * SizeOf(field.dtype);
+    }
+    return bytes;
+  }
+  NetInput Input() const { return InputOf(batch_, 1); }
+  const Graph& graph() const { return graph_; }
+  Batch& batch() { return batch_; }
+
+ private:
+  static RunConfig Read(const std::string& solver) {
+    config::Document document = config::Document::FromText(
+        "model: lenet5\ndata: digits\nbatch: 4\nsolver: " + solver + "\n",
+        DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+    return ReadRunConfig(document);
+  }
+
+  const RunConfig config_;
+  const Graph graph_;
+  const ExecutionPlan plan_;
+
+ public:
+  Net net;
+
+ private:
+  const std::unique_ptr<Transport> transport_;
+  std::vector<float> weights_;
+
+ public:
+  Buffer state;
+
+ private:
+  Batch batch_;
+
+ public:
+  std::unique_ptr<Exchange> exchange;
+};
+
+}  // namespace dtrain
