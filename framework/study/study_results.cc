@@ -240,7 +240,7 @@ std::string ClaimResult::Text() const {
 StudyResults MakeResults(const Study& study, const StudyPlan& plan, const StudyRecords& records) {
   StudyResults results;
   results.asked = plan.results();
-  // By row, measure and seed; and by workload and method.
+  // `values` is by row, measure and seed; the next one by workload and method.
   std::vector<std::vector<std::vector<double>>> values(
       study.cases.size() * study.methods.size(),
       std::vector<std::vector<double>>(study.measures.size()));
