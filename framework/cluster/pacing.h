@@ -91,6 +91,8 @@ class Pacer {
   // Returns the sink for the net in this step; `inner` must live until FinishStep.
   GradientSink* Wrap(GradientSink* inner);
   void FinishStep();
+  // True if the step that has begun is delayed.
+  bool delays() const { return active_; }
 
  private:
   class PacedSink : public GradientSink {

@@ -3,10 +3,6 @@
 #include <cmath>
 
 namespace dtrain {
-float Random::Uniform(uint64_t index) const {
-  return static_cast<float>(Bits(index) >> 8) * 0x1p-24f;
-}
-
 float Random::Uniform(uint64_t index, float low, float high) const {
   return low + (high - low) * Uniform(index);
 }

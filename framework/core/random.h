@@ -50,7 +50,9 @@ class Random {
 
   // Returns 32 uniform bits.
   constexpr uint32_t Bits(uint64_t index) const { return Block(index / 4)[index % 4]; }
-  float Uniform(uint64_t index) const;  // [0, 1), 24 bits
+  constexpr float Uniform(uint64_t index) const {  // [0, 1), 24 bits
+    return static_cast<float>(Bits(index) >> 8) * 0x1p-24f;
+  }
   float Uniform(uint64_t index, float low, float high) const;
   float Normal(uint64_t index) const;  // mean 0, deviation 1 (Box-Muller on two words)
   uint64_t Below(uint64_t index, uint64_t bound) const;  // [0, bound), bound < 2^32

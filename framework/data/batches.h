@@ -53,17 +53,19 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   // Returns the next batch, valid until the following call; null after the last one.  An exception of the filler is
-  // rethrown in the place of its batch, and by every later call.
-  const Batch* Next();
+  // rethrown in the place of its batch, and by every later call.  The batch before it is filled again only when `read`
+  // is done: until then a device may read it.
+  const Batch* Next(const ReadyEvent& read = ReadyEvent());
 
  private:
   void Run();
   bool WaitForRoom();  // returns false to stop
   void End(std::exception_ptr error);
 
-  BatchFiller filler_;       // used by the thread only
-  std::vector<Batch> ring_;  // batch k is ring_[k % depth]
-  std::mutex mutex_;         // guards the rest
+  BatchFiller filler_;            // used by the thread only
+  std::vector<Batch> ring_;       // batch k is ring_[k % depth]
+  std::mutex mutex_;              // guards the rest
+  std::vector<ReadyEvent> read_;  // by place in the ring
   std::condition_variable filled_more_;
   std::condition_variable freed_more_;
   uint64_t filled_ = 0;   // batches filled so far

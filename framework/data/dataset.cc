@@ -81,7 +81,8 @@ void WrappedDataset::Normalise(const ImageSetSpec& like) {
 }
 
 Batch::Batch(const std::vector<FieldSpec>& specs, int64_t max_samples, const Device& device)
-    : samples(max_samples), on_device(device.queue != nullptr) {
+    : on_device(device.queue != nullptr) {
+  samples = max_samples;
   for (const FieldSpec& spec : specs) {
     const Shape shape = spec.sample_shape.Prepend(max_samples);
     memory.emplace_back(device, static_cast<size_t>(shape.count()) * SizeOf(spec.dtype));

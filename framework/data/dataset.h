@@ -26,12 +26,9 @@ namespace dtrain {
 // The epoch for reads outside of training: samples of any split are not augmented.
 inline constexpr uint64_t kNoEpoch = std::numeric_limits<uint64_t>::max();
 
-// Holds rows of every field, in FieldSpec order, row-major.  They are allocated once for the largest batch and
-// refilled.
-//
-// A loss is averaged over its terms: the samples if each has one label, or the words of the target for translation.  So
-// the gradient of a batch is scaled by 1 / global_terms.
-struct Batch {
+// Says what a batch has.  A loss is averaged over its terms: the samples if each has one label, or the words of the
+// target for translation.  So the gradient of a batch is scaled by 1 / global_terms.
+struct BatchCounts {
   int64_t samples = 0;         // rows in use
   int64_t first_position = 0;  // position of row 0 in the global batch
   int64_t global_samples = 0;  // samples of the global batch
@@ -42,6 +39,11 @@ struct Batch {
   double loss_unit = 1;
   uint64_t step = 0;
   uint64_t epoch = 0;
+};
+
+// Holds rows of every field, in FieldSpec order, row-major.  They are allocated once for the largest batch and
+// refilled.
+struct Batch : BatchCounts {
   std::vector<Tensor> fields;  // shape[0] == samples
   std::vector<Buffer> memory;  // holds the fields
   bool on_device = false;      // the memory is a device's

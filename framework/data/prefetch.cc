@@ -8,6 +8,7 @@ namespace dtrain {
 Prefetcher::Prefetcher(const Dataset& dataset, int64_t max_samples, BatchFiller filler, int depth)
     : filler_(std::move(filler)) {
   for (int i = 0; i < std::max(depth, 2); ++i) ring_.push_back(dataset.MakeBatch(max_samples));
+  read_.resize(ring_.size());
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -20,9 +21,12 @@ Prefetcher::~Prefetcher() {
   thread_.join();
 }
 
-const Batch* Prefetcher::Next() {
+const Batch* Prefetcher::Next(const ReadyEvent& read) {
   std::unique_lock lock(mutex_);
-  if (std::exchange(holding_, false)) freed_more_.notify_one();
+  if (std::exchange(holding_, false)) {
+    read_[(taken_ - 1) % ring_.size()] = read;
+    freed_more_.notify_one();
+  }
   filled_more_.wait(lock, [this] { return filled_ > taken_ || ended_; });
   if (filled_ > taken_) {
     holding_ = true;
@@ -33,12 +37,18 @@ const Batch* Prefetcher::Next() {
 }
 
 bool Prefetcher::WaitForRoom() {
-  std::unique_lock lock(mutex_);
-  freed_more_.wait(lock, [this] {
-    const uint64_t in_use = filled_ - taken_ + (holding_ ? 1 : 0);
-    return stop_ || in_use < ring_.size();
-  });
-  return !stop_;
+  ReadyEvent read;
+  {
+    std::unique_lock lock(mutex_);
+    freed_more_.wait(lock, [this] {
+      const uint64_t in_use = filled_ - taken_ + (holding_ ? 1 : 0);
+      return stop_ || in_use < ring_.size();
+    });
+    if (stop_) return false;
+    read = std::exchange(read_[filled_ % ring_.size()], ReadyEvent());
+  }
+  read.Wait();
+  return true;
 }
 
 void Prefetcher::End(std::exception_ptr error) {

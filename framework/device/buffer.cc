@@ -73,4 +73,9 @@ Buffer::~Buffer() {
   }
 }
 
+PinnedBuffer::PinnedBuffer(std::shared_ptr<DeviceQueue> queue, size_t bytes)
+    : queue_(std::move(queue)), data_(queue_->AllocatePinned(bytes)) {
+  std::memset(data_, 0, bytes);
+}
+
 }  // namespace dtrain

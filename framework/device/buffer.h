@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "framework/device/arena.h"
@@ -43,6 +44,20 @@ class Buffer {
   size_t bytes_ = 0;
   std::shared_ptr<DeviceQueue> queue_;   // device that owns the memory; null: host memory
   std::shared_ptr<DeviceQueue> pinned_;  // device it is pinned for; null: none
+};
+
+// PinnedBuffer owns zeroed host memory that a device's kernels read and write, too (DeviceQueue::AllocatePinned).
+class PinnedBuffer {
+ public:
+  PinnedBuffer(std::shared_ptr<DeviceQueue> queue, size_t bytes);
+  ~PinnedBuffer() { queue_->FreePinned(data_); }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  const std::shared_ptr<DeviceQueue> queue_;
+  void* const data_;
 };
 
 }  // namespace dtrain

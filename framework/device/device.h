@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -51,6 +53,13 @@ enum class DeviceKind { kCpu, kCuda };
 
 constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }
 
+// Work that a device has recorded, and does again with each Launch, behind what its queue has received by then.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+  virtual void Launch() = 0;
+};
+
 // An asynchronous device with its own memory, and its queue of work: it executes requests in order, after the calls
 // have returned.  Only one thread at a time may submit work; any may free memory.
 class DeviceQueue {
@@ -77,10 +86,20 @@ class DeviceQueue {
   virtual bool Pin(void* memory, size_t bytes) = 0;
   virtual void Unpin(void* memory) = 0;
 
+  // Returns locked host memory that kernels read and write at the same address.
+  virtual void* AllocatePinned(size_t bytes) = 0;
+  virtual void FreePinned(void* memory) = 0;
+
   // Copy to and from the device's memory.  The host memory must be left alone until an event that was recorded
   // afterwards is done.
   virtual void Upload(void* to, const void* from, size_t bytes) = 0;
   virtual void Download(void* to, const void* from, size_t bytes) = 0;
+
+  // Returns what `submit` submits to this queue: kernels, and copies within the device's memory.  None of it is done.
+  // Throws Error if it is something else, or if it waits or allocates.
+  virtual std::unique_ptr<DeviceGraph> Capture(const std::function<void()>& submit) = 0;
+  // Changes whenever the queue replaces memory that it lends to kernels: captured work has the old addresses.
+  virtual int64_t memory_version() const = 0;
 };
 
 // Holds the facts that a kernel may use about its device.

@@ -117,6 +117,8 @@ class Driver {
   // False once an update on this rank, or one reported by an incoming message (Envelope::finite),
   // has written a NaN or an infinity.
   bool finite() const { return finite_ && effects_.done().finite; }
+  // Notes that this rank's step, or one before, has written one, before the host takes the step's end.
+  void NoteNotFinite() { finite_ = outcome_.finite = false; }
 
   // --- death of a rank (only in the simulator; over MPI a lost rank ends the run)
   // Makes this rank die: its actors get no more events, and a step that is being computed is

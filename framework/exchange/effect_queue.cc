@@ -237,8 +237,9 @@ void EffectQueue::BeginUpdate(Item& item, const Update& update) {
     DT_CHECK(item.remaining.size() == spec_.size()) << "clipping needs the whole gradient";
     const float* const gradient = host.vectors.Data(host.gradient);
     const double factor = update.gradient_factor;
-    item.gradient_scale *= ClipScale(spec_.solver.clip_norm,
-                                     factor * factor * ops_.SumOfSquares(gradient, spec_.size()));
+    const ClipFactor clip = ops_.Clip(spec_.solver.clip_norm, factor, gradient, spec_.size());
+    item.gradient_scale *= clip.value;
+    item.more_scale = clip.on_device;
   }
 }
 
@@ -255,6 +256,7 @@ void EffectQueue::UpdateSlice(Item& item, Range slice) {
   args.lr = item.lr;
   args.updates = host.updates;
   args.gradient_scale = item.gradient_scale;
+  args.more_scale = item.more_scale;
   args.gradient = SourceAt(item, slice);
   args.weights_in = memory.old_values;
   args.weights_out = memory.new_values;

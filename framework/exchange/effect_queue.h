@@ -89,6 +89,7 @@ class EffectQueue {
     Range remaining = {};
     double lr = 0;
     float gradient_scale = 1;
+    const float* more_scale = nullptr;  // UpdateArgs
     // The new vector of a sparse sum, or of a sparse message that is sent as a dense one.
     VectorSlice written = {};
     double written_share = 1;  // bytes written / bytes of a dense vector

@@ -22,6 +22,7 @@
 #include "framework/core/state_record.h"
 #include "framework/core/time.h"
 #include "framework/device/blob.h"
+#include "framework/device/step_graph.h"
 #include "framework/exchange/event_log.h"
 #include "framework/exchange/quiescence.h"
 #include "framework/strategies/report.h"
@@ -57,6 +58,13 @@ class Exchange {
   // gradients.
   virtual void SumOverWorkers(std::span<double> values) = 0;
   virtual StepOutcome End(const StepReport& report) = 0;
+  // Returns the steps to which the trainer may add its net's work, so that forward pass, backward pass
+  // and update are one (Net::Submit); null where gradients leave the device.  With StepReport::lags, End
+  // then does not wait for the device, but at a boundary, on a stop and when many steps are under way.
+  virtual StepGraph* steps() { return nullptr; }
+  // Returns the results of the steps that the last End has waited for, in order; empty if it did not
+  // wait.
+  virtual std::span<const StepResults> results() const { return {}; }
 
   // --- at a boundary.  All ranks make the same calls in the same order.
   // Runs `work` on the thread that owns the transport.  Evaluation, checkpoints and agreement

@@ -24,7 +24,16 @@ InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, i
     : transport_(transport),
       spec_(SpecFor(spec, device)),
       pools_(HomeOf(spec, device)),
-      parts_(spec_, 0, DependenciesOver(transport, spec_, clock_, pools_, device, threads)) {}
+      steps_(pools_.device().queue == nullptr ? nullptr
+                                              : std::make_unique<StepGraph>(pools_.device())),
+      parts_(spec_, 0, Dependencies(device, threads)) {}
+
+RankDependencies InlineExchange::Dependencies(const Device& device, int threads) {
+  RankDependencies dependencies =
+      DependenciesOver(transport_, spec_, clock_, pools_, device, threads);
+  dependencies.steps = steps_.get();
+  return dependencies;
+}
 
 Turn InlineExchange::Begin(int64_t samples) {
   Driver& driver = parts_.driver;
@@ -35,6 +44,7 @@ Turn InlineExchange::Begin(int64_t samples) {
   }
   if (quiescence.reached()) return {.boundary = true, .state = quiescence.state()};
   quiescence.StepStarts(samples);
+  if (steps_ != nullptr) steps_->Begin();
   return {.weights = driver.weights()};
 }
 
@@ -52,6 +62,14 @@ StepOutcome InlineExchange::End(const StepReport& report) {
   Driver& driver = parts_.driver;
   driver.ReadyLast(last_, report);
   while (driver.Progress()) {
+  }
+  if (steps_ != nullptr) {
+    steps_->Launch();
+    const bool waits = !report.lags || report.stop || parts_.quiescence.IsDue() || steps_->Full();
+    results_ = waits ? steps_->Wait() : std::span<const StepResults>();
+    for (const StepResults& of : results_) {
+      if (of.non_finite.step != NonFinitePlace::kNone) driver.NoteNotFinite();
+    }
   }
   DT_CHECK(driver.TakeEnded()) << driver.Describe();
   parts_.quiescence.StepEnded();

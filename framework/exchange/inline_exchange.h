@@ -21,6 +21,8 @@ class InlineExchange : public Exchange {
   void Ready(Range range) override;
   void SumOverWorkers(std::span<double>) override {}  // one worker: nothing to add
   StepOutcome End(const StepReport& report) override;
+  StepGraph* steps() override { return steps_.get(); }
+  std::span<const StepResults> results() const override { return results_; }
   void AtBoundary(const std::function<void(Transport&)>& work) override { work(transport_); }
   void Collect(bool with_solver) override { parts_.model.Collect(transport_, with_solver); }
   Blob weights() override { return parts_.model.weights(); }
@@ -43,12 +45,16 @@ class InlineExchange : public Exchange {
   RankTimeline* timeline() override { return parts_.timeline.get(); }
 
  private:
+  RankDependencies Dependencies(const Device& device, int threads);
+
   Transport& transport_;
   const ExchangeSpec spec_;
   const WallClock clock_;
   BlobPools pools_;
+  std::unique_ptr<StepGraph> steps_;  // null if the vectors are in host memory
   RankParts parts_;
-  Range last_;  // the last range of the step's gradient, which End sends
+  std::span<const StepResults> results_;  // of the last End
+  Range last_;                            // the last range of the step's gradient, which End sends
 };
 
 }  // namespace dtrain

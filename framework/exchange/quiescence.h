@@ -44,6 +44,8 @@ class Quiescence {
   // --- this rank's worker
   void StepStarts(int64_t samples);
   void StepEnded();
+  // True if the step that is about to end is the last one before a boundary, or may be.
+  bool IsDue() const { return !spec_.traits().lockstep || driver_.samples_applied() >= next_; }
   // Call it when the rank is dead.  It reports the death, and that the worker's step will not end.
   void Died();
 

@@ -6,9 +6,9 @@
 namespace dtrain {
 namespace {
 
-std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools) {
+std::unique_ptr<VectorOps> OpsOn(const BlobPools* pools, StepGraph* steps) {
   if (pools == nullptr || pools->device().queue == nullptr) return MakeCpuVectorOps();
-  return MakeDeviceVectorOps(pools->device());
+  return MakeDeviceVectorOps(pools->device(), steps);
 }
 
 std::unique_ptr<NodeWindow> WindowOf(Transport& transport, const ExchangeSpec& spec) {
@@ -24,7 +24,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankDependencies given
       timeline(spec.timeline ? std::make_unique<RankTimeline>(dependencies.timeline_events)
                              : nullptr),
       all_reduce_times(dependencies.clock, timeline.get()),
-      ops(OpsOn(dependencies.pools)),
+      ops(OpsOn(dependencies.pools, dependencies.steps)),
       driver(spec, rank,
              {.channel = dependencies.channel.get(),
               .collective = dependencies.collective.get(),

@@ -23,8 +23,9 @@ struct RankDependencies {
   std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers
   std::unique_ptr<SparseCollective> sparse = nullptr;  // for compressed gradients; else null
   std::unique_ptr<DeviceResidual> residual = nullptr;  // DriverDependencies::worker_residual
-  VectorSlice weights = {};  // the model's initial weights; no blob in a ghost run
-  int threads = 1;           // threads that a solver update may use
+  VectorSlice weights = {};    // the model's initial weights; no blob in a ghost run
+  int threads = 1;             // threads that a solver update may use
+  StepGraph* steps = nullptr;  // gets the updates of vectors in a device's memory; else null
   int64_t timeline_events = Timeline::kEventsMax;
 };
 

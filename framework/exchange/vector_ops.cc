@@ -41,6 +41,10 @@ class CpuVectorOps : public VectorOps {
     return dtrain::SumOfSquares(values, n);
   }
 
+  ClipFactor Clip(double clip_norm, double factor, const float* values, int64_t n) override {
+    return {ClipScale(clip_norm, factor * factor * SumOfSquares(values, n))};
+  }
+
   void Zero(float* to, int64_t n) override { std::fill_n(to, n, 0.0f); }
 
   // The exponent bits of NaN and infinity are all ones.  The loop has no branch, so that it is
@@ -101,12 +105,13 @@ class CpuVectorOps : public VectorOps {
 
 class DeviceVectorOps : public CpuVectorOps {
  public:
-  explicit DeviceVectorOps(const Device& device) : loops_(MakeSolverLoops(device)) {}
+  DeviceVectorOps(const Device& device, StepGraph* steps)
+      : loops_(MakeSolverLoops(device, steps)) {}
 
   int64_t slice_elements() const override { return std::numeric_limits<int64_t>::max() / 2; }
 
-  double SumOfSquares(const float* values, int64_t n) override {
-    return loops_->SumOfSquares(values, n);
+  ClipFactor Clip(double clip_norm, double factor, const float* values, int64_t n) override {
+    return loops_->Clip(clip_norm, factor, values, n);
   }
 
   bool Update(const Solver& solver, const ArenaLayout& layout, Range slice,
@@ -124,8 +129,8 @@ class DeviceVectorOps : public CpuVectorOps {
 
 std::unique_ptr<VectorOps> MakeCpuVectorOps() { return std::make_unique<CpuVectorOps>(); }
 
-std::unique_ptr<VectorOps> MakeDeviceVectorOps(const Device& device) {
-  return std::make_unique<DeviceVectorOps>(device);
+std::unique_ptr<VectorOps> MakeDeviceVectorOps(const Device& device, StepGraph* steps) {
+  return std::make_unique<DeviceVectorOps>(device, steps);
 }
 
 }  // namespace dtrain

@@ -10,6 +10,7 @@
 
 #include "framework/core/short_float.h"
 #include "framework/device/device.h"
+#include "framework/device/step_graph.h"
 #include "framework/solver/solver.h"
 
 namespace dtrain {
@@ -37,6 +38,8 @@ class VectorOps {
                        int64_t n) = 0;
   virtual void Scale(float* values, float factor, int64_t n) = 0;
   virtual double SumOfSquares(const float* values, int64_t n) = 0;
+  // Returns the factor that clips factor * values.
+  virtual ClipFactor Clip(double clip_norm, double factor, const float* values, int64_t n) = 0;
   virtual void Zero(float* to, int64_t n) = 0;
   // True if no value is NaN or infinity.
   virtual bool Finite(const float* values, int64_t n) = 0;
@@ -66,10 +69,9 @@ class VectorOps {
 // Makes operations that run on the CPU, in the caller's thread.
 std::unique_ptr<VectorOps> MakeCpuVectorOps();
 
-// Makes operations for vectors in a device's memory.  Only Update and SumOfSquares work there; they
-// take the whole vector as one slice and return when the result is computed.  The other operations
-// would read the memory with the CPU; vectors that need them are kept in host memory
-// (InlineExchange).
-std::unique_ptr<VectorOps> MakeDeviceVectorOps(const Device& device);
+// Makes operations for vectors in a device's memory.  Only Update and Clip work there; they take
+// the whole vector as one slice and are part of a step of `steps`.  The other operations would read
+// the memory with the CPU; vectors that need them are kept in host memory (InlineExchange).
+std::unique_ptr<VectorOps> MakeDeviceVectorOps(const Device& device, StepGraph* steps);
 
 }  // namespace dtrain

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "framework/device/device.h"
+#include "framework/device/step_graph.h"
 #include "framework/device/tensor.h"
 #include "framework/nn/layer.h"
 
@@ -99,6 +100,14 @@ struct KernelOffer {
   int preference = 0;
 };
 
+// Holds what a kernel is told anew in each step.
+struct StepValues {
+  float loss_scale = 1;  // 1 / (terms of the global batch: samples, or words)
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  int64_t first_position = 0;  // position of row 0 in the global batch
+};
+
 struct KernelNeeds {
   size_t scratch_bytes = 0;
   size_t saved_bytes = 0;
@@ -108,7 +117,9 @@ struct KernelNeeds {
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
 };
 
-struct KernelArgs {
+// A device with a queue repeats the work that a kernel has submitted (device/step_graph.h).  So its kernels read the
+// values of a step at `values`, in the device's memory, and not in the base.
+struct KernelArgs : StepValues {
   std::span<const Tensor> inputs;
   std::span<const Tensor> outputs;
   std::span<const Tensor> output_gradients;  // backward only
@@ -118,12 +129,10 @@ struct KernelArgs {
   std::span<const Tensor> state;             // in State() order
   void* scratch = nullptr;
   void* saved = nullptr;
-  bool accumulate = false;  // add to parameter gradients instead of writing them
-  float loss_scale = 1;     // 1 / (terms of the global batch: samples, or words)
-  uint64_t seed = 0;
-  uint64_t step = 0;
-  int64_t first_position = 0;         // position of row 0 in the global batch
-  WorkerSums* worker_sums = nullptr;  // null for a single worker
+  bool accumulate = false;              // add to parameter gradients instead of writing them
+  const StepValues* values = nullptr;   // null where no step is trained
+  const StepState* progress = nullptr;  // likewise: whether steps still change anything
+  WorkerSums* worker_sums = nullptr;    // null for a single worker
 };
 
 class StepDecoder;

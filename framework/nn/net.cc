@@ -1,6 +1,7 @@
 #include "framework/nn/net.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -55,6 +56,7 @@ Tensor RowsOf(const Tensor& field, Range rows) {
 
 Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels)
     : graph_(graph), device_(device), kernels_(std::move(kernels)), copies_(device) {
+  if (device.queue != nullptr) own_steps_ = std::make_unique<StepGraph>(device, false);
   programs_.reserve(kMaxPrograms);
   announcements_.reserve(graph.layers().size());
   shapes_.reserve(graph.inputs().size());
@@ -156,6 +158,7 @@ void Net::Keep(std::unique_ptr<Program> program) {
     arena_ = Buffer(device_, program->arena_bytes);
   }
   program->Bind(static_cast<std::byte*>(arena_.data()));
+  program->id = programs_so_far_++;
   if (programs_.size() == kMaxPrograms) programs_.erase(programs_.begin());
   programs_.push_back(std::move(program));
   if (!grows) return;
@@ -191,9 +194,6 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
 void Net::Bind(const Program& program, Op& op, const DeviceInputs& device_inputs,
                KernelArgs& args) const {
   args.scratch = scratch_.data();
-  args.seed = device_inputs.input.seed;
-  args.step = device_inputs.input.step;
-  args.first_position = device_inputs.input.first_position;
   args.worker_sums = device_inputs.input.worker_sums;
   BindInputs(program, op, device_inputs.input);
   if (op.layer == nullptr) return;
@@ -234,6 +234,7 @@ void Net::RunBackward(Op& op, float* gradients, KernelArgs& args) {
 }
 
 void Net::Announce(Arena gradients, Range range, GradientSink* sink) {
+  if (sink == nullptr && gradients.queue != nullptr) return;  // they are where they should be
   ReadyEvent written = copies_.ReturnGradients(gradients, range);
   if (sink == nullptr) return;
   announcements_.push_back({range, std::move(written)});
@@ -350,18 +351,80 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
   }
   Program& program = ProgramFor(Mode::kTrain, input);
   KernelArgs args;
+  static_cast<StepValues&>(args) = ValuesOf(input);
   args.accumulate = !part.first;
-  const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
-  args.loss_scale = 1.0f / static_cast<float>(terms);
   const DeviceInputs device_inputs = Bring(weights, state, input, !part.first);
-  RunForward(program, device_inputs, args);
-  AskForSums(program);
-  RunBackward(program, gradients, args, part.last, sink);
-  if (part.last) copies_.ReturnState(state, graph_.state().size());
+  const auto run = [&] {
+    RunForward(program, device_inputs, args);
+    if (own_steps_ == nullptr) AskForSums(program);
+    RunBackward(program, gradients, args, part.last, sink);
+    if (part.last) copies_.ReturnState(state, graph_.state().size());
+  };
+  if (own_steps_ == nullptr) {
+    run();
+  } else {
+    own_steps_->Begin();
+    args.values = own_steps_->Value(ValuesOf(input));
+    own_steps_->Add({}, run);
+    AddSums(*own_steps_, program);
+    own_steps_->Launch();
+  }
   if (sink != nullptr) TellSink(*sink, true);
   copies_.WaitForGradients();
+  if (own_steps_ != nullptr) return ResultOf(own_steps_->Wait().back());
   const std::span<const double> sums = ReadSums(program);
-  return {sums[0], sums.size() > 1 ? static_cast<int64_t>(sums[1]) : -1};
+  return {.loss_sum = sums[0], .correct = sums.size() > 1 ? static_cast<int64_t>(sums[1]) : -1};
+}
+
+StepResult Net::Submit(StepGraph& graph, ConstArena weights, Arena gradients, Arena state,
+                       const NetInput& input, GradientSink* sink) {
+  DT_CHECK(CanSubmit(input));
+  for (const ConstArena& arena : {weights, ConstArena(gradients), ConstArena(state)}) {
+    DT_CHECK(arena.data == nullptr || arena.queue == device_.queue.get());
+  }
+  Program& program = ProgramFor(Mode::kTrain, input);
+  KernelArgs args;
+  static_cast<StepValues&>(args) = ValuesOf(input);
+  args.values = graph.Value(ValuesOf(input));
+  args.progress = graph.state();
+  key_ = {&program,        StepGraph::AsKey(program.id),
+          args.values,     arena_.data(),
+          scratch_.data(), weights.data,
+          gradients.data,  state.data};
+  for (const Tensor& field : input.fields) key_.push_back(field.data);
+  const DeviceInputs device_inputs = {weights.data, state.data, input};
+  graph.Add(key_, [this, &program, gradients, device_inputs, args]() mutable {
+    RunForward(program, device_inputs, args);
+    RunBackward(program, gradients, args, true, nullptr);
+  });
+  AddSums(graph, program);
+  if (sink == nullptr) return {.later = true};
+  for (const Op& op : std::views::reverse(program.ops)) {
+    if (!op.params.empty()) sink->Ready(op.layer->param_range, ReadyEvent());
+  }
+  return {.later = true};
+}
+
+StepValues Net::ValuesOf(const NetInput& input) {
+  const int64_t terms = input.global_terms > 0 ? input.global_terms : input.global_samples;
+  return {.loss_scale = 1.0f / static_cast<float>(terms),
+          .seed = input.seed,
+          .step = input.step,
+          .first_position = input.first_position};
+}
+
+void Net::AddSums(StepGraph& graph, const Program& program) const {
+  const auto sum = [&](int slot) {
+    return static_cast<const double*>(program.slots[static_cast<size_t>(slot)].tensor.data);
+  };
+  if (program.loss_sum < 0) return;
+  graph.Sum(sum(program.loss_sum));
+  if (!program.metric_sums.empty()) graph.Sum(sum(program.metric_sums[0]));
+}
+
+StepResult Net::ResultOf(const StepResults& results) {
+  return {.loss_sum = results.sums[0],
+          .correct = results.count > 1 ? static_cast<int64_t>(results.sums[1]) : -1};
 }
 
 EvaluateResult Net::Evaluate(ConstArena weights, ConstArena state, const NetInput& input) {
@@ -379,6 +442,7 @@ EvaluateResult Net::Evaluate(Mode mode, ConstArena weights, ConstArena state,
                              const NetInput& input) {
   Program& program = ProgramFor(mode, input);
   KernelArgs args;
+  static_cast<StepValues&>(args) = ValuesOf(input);
   RunForward(program, Bring(weights, state, input), args);
   EvaluateResult result;
   result.samples = input.samples;
@@ -394,6 +458,7 @@ EvaluateResult Net::Evaluate(Mode mode, ConstArena weights, ConstArena state,
 StepDecoder& Net::StartDecoding(ConstArena weights, ConstArena state, const NetInput& input) {
   Program& program = ProgramFor(Mode::kEvaluate, input);
   KernelArgs args;
+  static_cast<StepValues&>(args) = ValuesOf(input);
   const DeviceInputs device_inputs = Bring(weights, state, input);
   for (Op& op : program.ops) {
     Bind(program, op, device_inputs, args);

@@ -21,6 +21,7 @@
 #include "framework/core/time.h"
 #include "framework/device/buffer.h"
 #include "framework/device/device.h"
+#include "framework/device/step_graph.h"
 #include "framework/nn/device_copies.h"
 #include "framework/nn/graph.h"
 #include "framework/nn/kernel.h"
@@ -54,6 +55,7 @@ struct NetInput {
 };
 
 struct StepResult {
+  bool later = false;   // the other members are not known yet (Net::Submit)
   double loss_sum = 0;  // of this share's samples
   int64_t correct = 0;  // correct samples by the model's first metric; -1: not counted
 };
@@ -106,6 +108,17 @@ class Net {
   StepResult Step(ConstArena weights, Arena gradients, Arena state, const NetInput& input,
                   GradientSink* sink, PartOfStep part = {});
 
+  // Adds such a step, in one part, to the work of `graph`, in whose memory the result will be (ResultOf); returns at
+  // once.  The gradients are announced as if they were written: the sink may only add work behind this one's.
+  // REQUIRES: arenas and batch are in the device's memory, and no observer is set.
+  StepResult Submit(StepGraph& graph, ConstArena weights, Arena gradients, Arena state,
+                    const NetInput& input, GradientSink* sink);
+  static StepResult ResultOf(const StepResults& results);
+  // True if Submit can take steps of this input.
+  bool CanSubmit(const NetInput& input) const {
+    return device_.queue != nullptr && input.on_device && input.samples > 0 && !observer_;
+  }
+
   // Copies a model to the device once, for several calls of Evaluate and StartDecoding; valid until the next call with
   // another model.
   BroughtModel Bring(ConstArena weights, ConstArena state);
@@ -157,6 +170,8 @@ class Net {
   void TellSink(GradientSink& sink, bool all);
   [[noreturn]] void ThrowTooLarge(const UsageError& error, Mode mode,
                                   std::span<const Shape> inputs);
+  static StepValues ValuesOf(const NetInput& input);
+  void AddSums(StepGraph& graph, const Program& program) const;
   void AskForSums(const Program& program);
   std::span<const double> ReadSums(const Program& program);
   void SyncWithoutSamples(Arena state, WorkerSums& sums) const;
@@ -177,7 +192,10 @@ class Net {
   std::vector<Announcement> announcements_;  // of the current step
   size_t announced_ = 0;                     // announcements passed to the sink
   Buffer sums_;                              // sums of the losses, and of each metric
-  std::unique_ptr<Kernel> zero_;             // created on first use
+  std::unique_ptr<StepGraph> own_steps_;     // of Step; null on a device without a queue
+  std::vector<const void*> key_;             // of the step in Submit
+  int64_t programs_so_far_ = 0;
+  std::unique_ptr<Kernel> zero_;  // created on first use
   KernelObserver observer_;
 };
 

@@ -73,6 +73,7 @@ struct Op {
 };
 
 struct Program {
+  int64_t id = 0;  // no other program of a net had it
   Mode mode = Mode::kTrain;
   int64_t samples = 0;
   std::vector<Shape> inputs;  // the shapes it is compiled for, batch axis included

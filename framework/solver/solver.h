@@ -36,6 +36,8 @@ struct UpdateArgs {
   double lr = 0;
   int64_t updates = 0;       // earlier updates of these weights, for Adam's bias correction
   float gradient_scale = 1;  // multiplies the gradient first (ClipScale)
+  // Multiplies it, too, in the memory of the vectors' device; null: 1.
+  const float* more_scale = nullptr;
   const float* gradient = nullptr;
   const float* weights_in = nullptr;
   float* weights_out = nullptr;   // may be weights_in, or another Blob version
@@ -121,6 +123,12 @@ class LearningRate {
 //
 // SumOfSquares adds in double, in a fixed order, so every instruction set gives the same bits.
 double SumOfSquares(const float* x, int64_t count, Isa isa = CpuIsa());
+
+// A factor that clips a gradient; where `on_device` is not null, it is there, in the memory of the gradient's device.
+struct ClipFactor {
+  float value = 1;
+  const float* on_device = nullptr;
+};
 
 // Returns min(1, clip_norm / norm); 1 if clip_norm is 0.
 float ClipScale(double clip_norm, double sum_of_squares);

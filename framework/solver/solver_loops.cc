@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/solver/parameter_slices.h"
 
@@ -52,8 +53,8 @@ class CpuSolverLoops : public SolverLoops {
     if (args.weights_out != args.weights_in) std::copy_n(args.weights_in, count, args.weights_out);
   }
 
-  double SumOfSquares(const float* x, int64_t count) override {
-    return dtrain::SumOfSquares(x, count, isa_);
+  ClipFactor Clip(double clip_norm, double factor, const float* x, int64_t count) override {
+    return {ClipScale(clip_norm, factor * factor * SumOfSquares(x, count, isa_))};
   }
 
  private:
@@ -76,14 +77,15 @@ bool AddSolverLoops(DeviceKind device, SolverLoopsMaker make) {
   return Makers().emplace(device, std::move(make)).second;
 }
 
-std::unique_ptr<SolverLoops> MakeSolverLoops(const Device& device) {
+std::unique_ptr<SolverLoops> MakeSolverLoops(const Device& device, StepGraph* steps) {
   if (device.kind == DeviceKind::kCpu) return std::make_unique<CpuSolverLoops>();
   const auto it = Makers().find(device.kind);
   if (it == Makers().end()) {
     throw ConfigError(fmt::format("device '{}' has no solvers", NameOf(device.kind)),
                       "device: cpu");
   }
-  return it->second(device);
+  DT_CHECK(steps != nullptr);
+  return it->second(device, *steps);
 }
 
 }  // namespace dtrain

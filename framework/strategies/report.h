@@ -24,6 +24,8 @@ struct StepReport {
   int64_t terms = 0;
   int64_t global_terms = 0;
   Nanos compute = 0;  // forward and backward, pacing included
+  // The step's work is in Exchange::steps(), so its loss is not known yet, and it may end before that.
+  bool lags = false;
   // The run of a lockstep strategy pauses after this step, so all workers have to know its outcome.
   bool boundary = false;
 

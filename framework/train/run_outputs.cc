@@ -144,11 +144,15 @@ void RunOutputs::Step(const StepMetrics& metrics, bool last, RunSession& session
   if (watch_) watch_->StepBegins();
 }
 
+// A resumed run logs the same steps as an undisturbed one.
+bool RunOutputs::LineIsDue(int64_t step) const {
+  return step <= config_.log_first_steps ||
+         step / config_.log_every_steps > last_step_ / config_.log_every_steps;
+}
+
 void RunOutputs::ReportProgress(const StepMetrics& metrics, bool last, RunSession& session) {
   const int64_t step = metrics.at.step;
-  // A resumed run logs the same steps as an undisturbed one.
-  const bool due = last || step <= config_.log_first_steps ||
-                   step / config_.log_every_steps > last_step_ / config_.log_every_steps;
+  const bool due = last || LineIsDue(step);
   last_step_ = step;
   if (due) slowest_ = SlowestRank(ReadStatusRecords(StatusFolder()));
   progress_->Update(ProgressPoint{metrics.at.epoch + 1, step, metrics.loss, slowest_}, WallNow());

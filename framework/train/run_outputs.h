@@ -50,6 +50,8 @@ class RunOutputs {
   // Reports a step, with the rank that is slowest.  Writes its line if one is due; that of the `last` step of the run
   // always is.
   void Step(const StepMetrics& metrics, bool last, RunSession& session);
+  // True if the line of this step is due.
+  bool LineIsDue(int64_t step) const;
   // Writes the times of one rank up to the boundary at this step; called once for each rank.
   void RankDid(int64_t step, const RankTimes& times);
   // Writes errors/rank-N.json.  Any rank may call it, once the run has begun.

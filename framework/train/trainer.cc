@@ -11,6 +11,7 @@
 #include "framework/data/batches.h"
 #include "framework/data/device_dataset.h"
 #include "framework/evaluate/run_evaluation.h"
+#include "framework/exchange/reducer.h"
 #include "framework/launch/status_record.h"
 #include "framework/launch/stop_signal.h"
 #include "framework/launch/world.h"
@@ -70,6 +71,9 @@ class Trainer : public RunHost {
   std::unique_ptr<Prefetcher> MakeBatches() const;
   ExitCode Loop();
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
+  bool MayLag() const;
+  void Settle();
+  void Finish(const BatchCounts& batch, const StepResult& result, const StepOutcome& outcome);
   void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
   void Follow(const StepOutcome& outcome);
   void ReadBoundary();
@@ -107,7 +111,15 @@ class Trainer : public RunHost {
   Buffer model_state_;            // those of the model at the last boundary
   int64_t estimate_samples_ = 0;  // SamplesOfEstimate
   std::unique_ptr<Exchange> exchange_;
-  RankCheckpoint world_;    // this run's properties, for rank files
+  RankCheckpoint world_;  // this run's properties, for rank files
+  // The steps that have ended without their results (StepReport::lags).
+  struct LateStep {
+    BatchCounts batch;
+    StepOutcome outcome;
+  };
+  std::vector<LateStep> late_;
+  Nanos late_since_ = 0;                      // start of the first of them
+  std::optional<NonFinitePlace> non_finite_;  // what a device has found
   int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
 
   std::optional<RunSession> session_;
@@ -260,7 +272,7 @@ ExitCode Trainer::Loop() {
       const Nanos begun = WallNow();
       if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, begun);
       TrainStep(*batch, std::move(turn), begun - asked);
-      batch = batches->Next();
+      batch = batches->Next(late_.empty() ? ReadyEvent() : device().Record());
     } else if (const std::optional<ExitCode> end = AtBoundary(turn.state)) {
       return *end;
     } else {
@@ -273,6 +285,7 @@ ExitCode Trainer::Loop() {
 
 void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   const Nanos started = WallNow();
+  if (late_.empty()) late_since_ = started - waited;
   const StepResult result =
       ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.arena(),
                       config_.seed, pacer_.get(), config_.accumulate);
@@ -280,14 +293,53 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
   report.compute = computed - started;
-  trained_.Add(session_->position().rule(), now().step, TrainedOn(result, batch));
+  report.lags = result.later && MayLag();
   const StepOutcome outcome = exchange_->End(report);
-  Account(batch.samples, waited, started, computed);
+  if (result.later) {
+    late_.push_back({batch, outcome});
+    if (!exchange_->results().empty()) Settle();
+  } else {
+    Account(batch.samples, waited, started, computed);
+    Finish(batch, result, outcome);
+  }
+}
+
+// True if nobody needs the result of the next step yet.
+bool Trainer::MayLag() const {
+  constexpr Nanos kLongest = 100'000'000;  // what the terminal and the status show is no older
+  return !config_.timeline && WallNow() - late_since_ < kLongest &&
+         !outputs_.LineIsDue(now().step + std::ssize(late_) + 1);
+}
+
+// The results of the late steps are there.  Each takes its share of the time since the first began.
+void Trainer::Settle() {
+  const std::span<const StepResults> results = exchange_->results();
+  DT_CHECK(results.size() == late_.size());
+  const auto steps = static_cast<Nanos>(late_.size());
+  const Nanos total = WallNow() - late_since_;
+  for (size_t i = 0; i < late_.size(); ++i) {
+    const auto& [batch, outcome] = late_[i];
+    const StepResult result = Net::ResultOf(results[i]);
+    const auto at = [&](size_t k) { return late_since_ + total * static_cast<Nanos>(k) / steps; };
+    Account(batch.samples, 0, at(i), at(i + 1));
+    StepOutcome known = outcome;
+    known.loss_sum = Reducer::OutcomeAlone(ReportOf(result, batch)).loss_sum;
+    Finish(batch, result, known);
+    if (results[i].non_finite.step == NonFinitePlace::kNone) continue;
+    non_finite_ = results[i].non_finite;
+    break;  // later steps have changed nothing
+  }
+  late_.clear();
+}
+
+void Trainer::Finish(const BatchCounts& batch, const StepResult& result,
+                     const StepOutcome& outcome) {
+  trained_.Add(session_->position().rule(), now().step, TrainedOn(result, batch));
   Follow(outcome);
 }
 
 void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos computed) {
-  const Nanos ended = WallNow();
+  const Nanos ended = late_.empty() ? WallNow() : computed;
   if (RankTimeline* timeline = exchange_->timeline()) {
     timeline->Computed(started, computed, samples);
     timeline->Exposed(computed, ended);
@@ -324,7 +376,7 @@ void Trainer::ReadBoundary() {
 std::optional<ExitCode> Trainer::AtBoundary(const BoundaryState& state) {
   accounts_.clock.Pause(WallNow());
   ReadBoundary();
-  session_->position().MoveTo(state.samples_applied);
+  if (!non_finite_) session_->position().MoveTo(state.samples_applied);
   ShareTimes(*exchange_, placement_.RoleOf(transport_.rank()), trained_, accounts_, *session_,
              outputs_);
   if (!state.finite) {
@@ -401,7 +453,9 @@ std::vector<std::string> Trainer::WriteRankFiles(const std::filesystem::path& ma
 ExitCode Trainer::Diverge() {
   // Null on a rank without a worker, or before its first step.
   const ConstArena gradients = HasWorker() ? exchange_->gradients() : Arena();
-  const auto where = FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
+  const auto where = non_finite_
+                         ? FirstNotFinite(graph_->weights(), *non_finite_)
+                         : FirstNotFinite(graph_->weights(), exchange_->HostWeights(), gradients);
   outputs_.Diverged(now(), fmt::format("step {}: NaN or infinity in {} (loss {})", now().step,
                                        where, session_->position().loss()));
   return ExitCode::kDiverged;

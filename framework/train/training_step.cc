@@ -68,18 +68,25 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
   input.worker_sums = &sums;
   if (pacer != nullptr) pacer->BeginStep(static_cast<int64_t>(batch.step));
   if (watch != nullptr) watch->BeginStep();
+  StepGraph* const steps = exchange.steps();
+  const bool paced = pacer != nullptr && pacer->delays();
+  if (steps != nullptr && parts == 1 && watch == nullptr && !paced && net.CanSubmit(input)) {
+    input.worker_sums = nullptr;  // of one worker
+    return net.Submit(*steps, weights.arena(), exchange.gradients(), state, input, &sink);
+  }
   const StepResult result = StepInParts(net, parts, weights.arena(), exchange.gradients(), state,
                                         input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();
   return result;
 }
 
-StepReport ReportOf(const StepResult& result, const Batch& batch) {
+StepReport ReportOf(const StepResult& result, const BatchCounts& batch) {
   StepReport report{.samples = batch.samples,
                     .loss_sum = result.loss_sum * batch.loss_unit,
                     .global_samples = batch.global_samples,
                     .terms = batch.terms,
-                    .global_terms = batch.global_terms};
+                    .global_terms = batch.global_terms,
+                    .lags = result.later};
   if (batch.global_terms != batch.global_samples) {
     report.loss_sum *= static_cast<double>(batch.global_samples);
     report.loss_sum /= static_cast<double>(batch.global_terms);
@@ -87,7 +94,7 @@ StepReport ReportOf(const StepResult& result, const Batch& batch) {
   return report;
 }
 
-TrainedEpoch TrainedOn(const StepResult& result, const Batch& batch) {
+TrainedEpoch TrainedOn(const StepResult& result, const BatchCounts& batch) {
   return {.samples = batch.samples,
           .terms = batch.terms,
           .loss_sum = result.loss_sum * batch.loss_unit,
@@ -119,6 +126,19 @@ std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, Cons
     if (!Finite(weights, entry.range)) return "the weights of " + entry.name;
   }
   return "the loss";
+}
+
+std::string FirstNotFinite(const ArenaLayout& layout, const NonFinitePlace& found) {
+  if (found.gradient == NonFinitePlace::kNone && found.weight == NonFinitePlace::kNone)
+    return "the loss";
+  const auto entry_of = [&](unsigned long long element) {
+    return std::ranges::find_if(layout.entries, [&](const ArenaEntry& entry) {
+      return element < static_cast<unsigned long long>(entry.range.end);
+    });
+  };
+  const auto gradient = entry_of(found.gradient), weight = entry_of(found.weight);
+  return gradient <= weight ? "the gradient of " + gradient->name
+                            : "the weights of " + weight->name;
 }
 
 }  // namespace dtrain

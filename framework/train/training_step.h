@@ -22,16 +22,19 @@ NetInput InputOf(const Batch& batch, uint64_t seed);
 // Runs the net's step in `parts` micro-batches (nn/net.h).  Announces every gradient to the exchange, no earlier than
 // `pacer` (may be null) allows, and releases the weights so that they can be updated in place.  `watch` (may be null)
 // records when each gradient is ready.  The caller calls Exchange::Begin and End.
+//
+// Where the exchange takes the net's work (Exchange::steps), the step is computed during and after End, and its result
+// comes later (StepResult::later).
 StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Batch& batch,
                            Arena state, uint64_t seed, Pacer* pacer = nullptr, int64_t parts = 1,
                            ReadyTimes* watch = nullptr);
 
 // Returns a worker's report of a step on this share of a batch.  Protocols add up losses and samples; the loss is
 // scaled so that the quotient is the mean over the terms (Batch) of the global batch.
-StepReport ReportOf(const StepResult& result, const Batch& batch);
+StepReport ReportOf(const StepResult& result, const BatchCounts& batch);
 
 // Returns the training results of these samples; the caller decides to which epoch they belong.
-TrainedEpoch TrainedOn(const StepResult& result, const Batch& batch);
+TrainedEpoch TrainedOn(const StepResult& result, const BatchCounts& batch);
 
 // Makes the exchange of this rank.  With one rank it runs inline, on `threads` threads; with several, a thread of its
 // own owns the transport.  It keeps vectors in the memory of `device` where it can.  What the spec borrows must outlive
@@ -43,5 +46,7 @@ std::unique_ptr<Exchange> MakeExchange(const ExchangeSpec& spec, int threads, do
 // conv1.weight", "the weights of fc3.bias", or "the loss" if both arenas are finite.  It searches in the order of the
 // backward pass.  `gradients` may be null: this rank has none.
 std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, ConstArena gradients);
+// Does so by what the kernels of a device have found.
+std::string FirstNotFinite(const ArenaLayout& layout, const NonFinitePlace& found);
 
 }  // namespace dtrain

@@ -15,20 +15,23 @@
 namespace dtrain {
 namespace {
 
-// Holds the key of the random numbers for dropout on a step's embedded tokens.
-struct WordDropout {
-  uint64_t seed, layer_index, step;
-  int64_t first_position;
-};
-
-void DropWords(CudaQueue& queue, const WordDropout& key, int64_t t, double ratio,
-               const DeviceMatrix& e) {
+// Applies dropout to the embedded tokens of step t.
+void DropWords(CudaQueue& queue, const StepValues* values, uint64_t layer_index, int64_t t,
+               double ratio, const DeviceMatrix& e) {
   DropRows(
-      queue, ratio,
-      [=] DT_DEVICE(int64_t n) {
-        return DecoderDropout(key.seed, key.layer_index, key.step, key.first_position + n, t);
+      queue, values, ratio,
+      [=] DT_DEVICE(const StepValues& of, int64_t n) {
+        return DecoderDropout(of.seed, layer_index, of.step, of.first_position + n, t);
       },
       e, e);
+}
+
+void DecideForcing(CudaQueue& queue, const StepValues* values, double probability,
+                   uint64_t layer_index, int64_t steps, int32_t* forced) {
+  ForEach(queue, {"teacher forcing", {Reads(values, 1), Writes(forced, steps)}}, steps,
+          [=] DT_DEVICE(int64_t t) {
+            forced[t] = TeacherForces(probability, values->seed, layer_index, values->step, t);
+          });
 }
 
 class AttentionDecoderCuda : public Kernel {
@@ -62,10 +65,14 @@ class AttentionDecoderCuda : public Kernel {
     FindLengths(queue_, args.inputs[2].i32(), N_, sizes_.S, layer_.pad(), Lengths(args));
     DecoderKeys(queue_, params, EncoderOutputs(args), Keys(args));
     queue_.Copy(Tokens(args), target, static_cast<size_t>(N_ * T_) * sizeof(int32_t));
+    if (training_ && ChoosesWords()) {
+      DecideForcing(queue_, args.values, layer_.teacher_forcing(), layer_index_, T_, Forced(args));
+    }
     for (int64_t t = 0; t < T_; ++t) {
       const DeviceMatrix e = StepOf(Features(args), t).Columns(sizes_.H + sizes_.C, sizes_.E);
-      if (ChoosesItself(args, t)) {
-        ChooseLargest(queue_, StepOf(Logits(args), t - 1), Tokens(args) + t, T_);
+      if (t > 0 && ChoosesWords()) {
+        ChooseLargest(queue_, StepOf(Logits(args), t - 1), training_ ? Forced(args) + t : nullptr,
+                      Tokens(args) + t, T_);
       }
       TakeRows(queue_, Tokens(args) + t, T_, params.embedding, e);
       Drop(args, t, e);
@@ -99,6 +106,7 @@ class AttentionDecoderCuda : public Kernel {
     const auto [H, C, E, A, V, S] = sizes_;
     const int64_t all = N_ * T_, F = sizes_.features();
     from_state_ = forward_.Take(N_ * 3 * H);
+    forced_ = forward_.Take(T_);
     sums_ = forward_.Take(N_ * static_cast<int64_t>(sizeof(SoftmaxSum) / sizeof(float)));
     FloatRoom& kept = training_ ? saved_ : forward_;
     lengths_ = kept.Take(N_);
@@ -178,17 +186,15 @@ class AttentionDecoderCuda : public Kernel {
             .weights = StepOf(All(Kept(args, weights_), sizes_.S), t)};
   }
 
-  // Returns true if token_t is the decoder's choice.
-  bool ChoosesItself(const KernelArgs& args, int64_t t) const {
-    if (t == 0) return false;
-    return !training_ ||
-           !TeacherForces(layer_.teacher_forcing(), args.seed, layer_index_, args.step, t);
+  // True if there are steps in which the decoder reads its own choice.
+  bool ChoosesWords() const { return !training_ || layer_.teacher_forcing() < 1; }
+  int32_t* Forced(const KernelArgs& args) const {  // by t: whether it reads the target's token
+    return reinterpret_cast<int32_t*>(Scratch(args, forced_));
   }
 
   void Drop(const KernelArgs& args, int64_t t, const DeviceMatrix& e) const {
     if (!training_ || layer_.dropout() == 0) return;
-    DropWords(queue_, {args.seed, layer_index_, args.step, args.first_position}, t,
-              layer_.dropout(), e);
+    DropWords(queue_, args.values, layer_index_, t, layer_.dropout(), e);
   }
 
   // ---- backward
@@ -293,8 +299,8 @@ class AttentionDecoderCuda : public Kernel {
   // [4 H], query [A] and weights [S]; for each n the length and keys [S, A].
   FloatRoom saved_, forward_, backward_;
   int64_t lengths_ = 0, tokens_ = 0, features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, keys_ = 0;
-  // These are offsets in Forward's scratch memory, with one row per sentence.
-  int64_t from_state_ = 0, sums_ = 0;
+  // These are offsets in Forward's scratch memory, with one row per sentence, and per t.
+  int64_t from_state_ = 0, sums_ = 0, forced_ = 0;
   // These are offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state),
   // dfrom_state [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S]
   // and dkeys [S, A].

@@ -164,21 +164,23 @@ void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMat
           });
 }
 
-void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, int32_t* tokens, int64_t apart) {
+void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, const int32_t* forced,
+                   int32_t* tokens, int64_t apart) {
   ForEachRow(
       queue,
       {"largest scores",
-       {Reads(scores),
+       {Reads(scores), Reads(forced, 1),
         Writes(tokens, 1).Repeated(scores.rows, static_cast<size_t>(apart) * sizeof(*tokens))}},
       scores.rows, scores.columns, Largest{-INFINITY, 0},
       [=] DT_DEVICE(int64_t row, int64_t i) {
+        if (forced != nullptr && *forced != 0) return Largest{-INFINITY, 0};  // reads no score
         return Largest{scores.data[row * scores.stride + i], i};
       },
       [=] DT_DEVICE(const Largest& a, const Largest& b) {
         return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
       },
       [=] DT_DEVICE(int64_t row, const Largest& largest) {
-        tokens[row * apart] = static_cast<int32_t>(largest.at);
+        if (forced == nullptr || *forced == 0) tokens[row * apart] = static_cast<int32_t>(largest.at);
       });
 }
 

@@ -43,8 +43,10 @@ void Attend(CudaQueue& queue, const AttentionRows& rows, SoftmaxSum* sums,
 void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& dcontext,
                     float* room, float* dkeys, const DeviceMatrix& dquery, float* dv);
 
-// tokens[row * apart] = the index of the row's largest score, the first of equal ones; 0 if all are NaN.
-void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, int32_t* tokens, int64_t apart);
+// tokens[row * apart] = the index of the row's largest score, the first of equal ones; 0 if all are NaN.  They stay as
+// they are if *forced, which may be null, is not 0.
+void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, const int32_t* forced,
+                   int32_t* tokens, int64_t apart);
 
 // Subtracts log(sum of exp(x)) from each row of x.  `sums` is scratch memory, one element per row.
 void LogSoftmax(CudaQueue& queue, const DeviceMatrix& x, SoftmaxSum* sums);

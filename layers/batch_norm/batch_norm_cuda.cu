@@ -42,11 +42,13 @@ struct Channels {
 struct BatchTaker {
   Channels kept;
   double momentum;
-  float *mean, *variance;  // running
+  float *mean, *variance;     // running
+  const StepState* progress;  // null: no step is trained
 
   DT_DEVICE void Take(int64_t c, const Moments& moments, double values) const {
     kept.Keep(c, moments);
     if (c == 0) *kept.values = values;
+    if (progress != nullptr && progress->Ended()) return;
     MoveRunning(momentum, moments, values, mean[c], variance[c]);
   }
 };
@@ -150,14 +152,16 @@ class BatchNormCuda : public Kernel {
     const float* const x = args.inputs[0].f32();
     const bool alone = Alone(args);
     double* const sums = alone ? nullptr : Sums(args);
-    const BatchTaker taker = {KeptOf(args), momentum_, args.state[0].f32(), args.state[1].f32()};
+    const BatchTaker taker = {KeptOf(args), momentum_, args.state[0].f32(), args.state[1].f32(),
+                              args.progress};
     const Channels kept = alone ? taker.kept : Channels{};
     SumColumns(
         queue_, {"batch norm sums", {Reads(x, count_)}},
         {Writes(sums, 2 * channels + 1), Reads(kept.weight, channels), Writes(kept.values, 1),
          Writes(kept.inverse, channels), Writes(kept.mean, channels), Writes(kept.scale, channels),
          Updates(alone ? taker.mean : nullptr, channels),
-         Updates(alone ? taker.variance : nullptr, channels)},
+         Updates(alone ? taker.variance : nullptr, channels),
+         Reads(alone ? args.progress : nullptr, 1)},
         columns_, Partial(args),
         [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
           const double value = x[row * channels + c];
@@ -188,7 +192,7 @@ class BatchNormCuda : public Kernel {
              {Reads(batch.sums, 2 * channels_ + 1), Reads(kept.weight, channels_),
               Writes(kept.values, 1), Writes(kept.inverse, channels_), Writes(kept.mean, channels_),
               Writes(kept.scale, channels_), Updates(taker.mean, channels_),
-              Updates(taker.variance, channels_)}},
+              Updates(taker.variance, channels_), Reads(taker.progress, 1)}},
             channels_, [=] DT_DEVICE(int64_t c) { taker.Take(c, batch.Of(c), batch.values()); });
   }
 

@@ -7,18 +7,12 @@
 namespace dtrain {
 namespace {
 
-// Holds the key of a batch's random numbers.
-struct DropoutKey {
-  uint64_t seed, layer_index, step;
-  int64_t first_position;
-};
-
-void Drop(CudaQueue& queue, const DropoutKey& key, double ratio, const DeviceMatrix& x,
-          const DeviceMatrix& y) {
+void Drop(CudaQueue& queue, const StepValues* values, uint64_t layer_index, double ratio,
+          const DeviceMatrix& x, const DeviceMatrix& y) {
   DropRows(
-      queue, ratio,
-      [=] DT_DEVICE(int64_t n) {
-        return DropoutRandom(key.seed, key.layer_index, key.step, key.first_position + n);
+      queue, values, ratio,
+      [=] DT_DEVICE(const StepValues& of, int64_t n) {
+        return DropoutRandom(of.seed, layer_index, of.step, of.first_position + n);
       },
       x, y);
 }
@@ -56,8 +50,7 @@ class DropoutCuda : public Kernel {
     const auto samples = [&](const float* data) {
       return DeviceMatrix::Dense(data, shape_[0], shape_.CountFrom(1));
     };
-    Drop(queue_, {args.seed, layer_index_, args.step, args.first_position}, dropout_.ratio(),
-         samples(from), samples(to));
+    Drop(queue_, args.values, layer_index_, dropout_.ratio(), samples(from), samples(to));
   }
 
   CudaQueue& queue_;

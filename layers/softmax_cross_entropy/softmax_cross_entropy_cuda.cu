@@ -88,21 +88,22 @@ void AddTerms(CudaQueue& queue, int64_t batch, int64_t terms, const double* loss
           });
 }
 
-void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept, float scale,
-                   float* dx) {
-  const float at_label = static_cast<float>(1 - of.smoothing) * scale;
-  const float spread = static_cast<float>(of.smoothing / static_cast<double>(of.classes)) * scale;
+void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept,
+                   const StepValues* values, float* dx) {
+  const float at_label = static_cast<float>(1 - of.smoothing);
+  const float spread_of_one = static_cast<float>(of.smoothing / static_cast<double>(of.classes));
   const int64_t count = of.rows * of.classes;
-  ForEach(
-      queue,
-      {"softmax gradient",
-       {Reads(of.x, count), Reads(kept, of.rows), Reads(of.labels, of.rows), Writes(dx, count)}},
-      count, [=] DT_DEVICE(int64_t i) {
-        const int64_t row = i / of.classes, c = i % of.classes;
-        const float p = std::exp(of.x[i] - kept[row].largest) * (kept[row].inverse_sum * scale);
-        const float target = c == of.labels[row] ? at_label + spread : spread;
-        dx[i] = of.Ignores(row) ? 0 : p - target;
-      });
+  ForEach(queue,
+          {"softmax gradient",
+           {Reads(values, 1), Reads(of.x, count), Reads(kept, of.rows), Reads(of.labels, of.rows),
+            Writes(dx, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const int64_t row = i / of.classes, c = i % of.classes;
+            const float scale = values->loss_scale, spread = spread_of_one * scale;
+            const float p = std::exp(of.x[i] - kept[row].largest) * (kept[row].inverse_sum * scale);
+            const float target = c == of.labels[row] ? at_label * scale + spread : spread;
+            dx[i] = of.Ignores(row) ? 0 : p - target;
+          });
 }
 
 class SoftmaxCrossEntropyCuda : public Kernel {
@@ -137,8 +138,7 @@ class SoftmaxCrossEntropyCuda : public Kernel {
   void Backward(const KernelArgs& args) override {
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
-    FindGradients(queue_, RowsOf(args), static_cast<const KeptRow*>(args.saved), args.loss_scale,
-                  dx);
+    FindGradients(queue_, RowsOf(args), static_cast<const KeptRow*>(args.saved), args.values, dx);
   }
 
  private:

@@ -56,19 +56,29 @@ Updated OnTheCpu(const Solver& solver, Range range, std::vector<std::vector<floa
   return {finite, std::move(vectors)};
 }
 
+// The solvers' loops on the GPU, and steps that have one update each.
+struct GpuLoops {
+  StepGraph steps{DeviceUnderTest()};
+  std::unique_ptr<SolverLoops> loops = MakeSolverLoops(DeviceUnderTest(), &steps);
+};
+
 Updated OnTheGpu(const Solver& solver, Range range, const std::vector<std::vector<float>>& vectors,
-                 const std::vector<float>& gradient, SolverLoops& loops) {
+                 const std::vector<float>& gradient, GpuLoops& gpu) {
   std::vector<Buffer> there;
   for (const std::vector<float>& vector : vectors) there.push_back(OnDevice(vector));
   const Buffer gradient_there = OnDevice(gradient);
   UpdateArgs args = kUpdate;
-  args.loops = &loops;
+  args.loops = gpu.loops.get();
   std::vector<float*> state;
   for (size_t v = 1; v < there.size(); ++v) state.push_back(there[v].f32() + range.begin);
   args.gradient = gradient_there.f32() + range.begin;
   args.weights_in = args.weights_out = there[0].f32() + range.begin;
   args.state = state;
-  Updated result{solver.Apply(kArena, range, args), {}};
+  gpu.steps.Begin();
+  EXPECT_TRUE(solver.Apply(kArena, range, args));
+  gpu.steps.Launch();
+  const StepResults found = gpu.steps.Wait().back();
+  Updated result{found.non_finite.step == NonFinitePlace::kNone, {}};
   for (const Buffer& buffer : there) result.vectors.push_back(ValuesOf(buffer));
   return result;
 }
@@ -87,7 +97,7 @@ std::vector<std::string> EverySolver() {
 
 // The parameters include one without weight decay; the ranges cover whole parameters and parts.
 TEST(GpuSolver, EverySolverWritesTheCpusBits) {
-  const auto loops = MakeSolverLoops(DeviceUnderTest());
+  GpuLoops loops;
   const std::vector<float> gradient = Numbers(1);
   for (const std::string& section : EverySolver()) {
     const auto solver = MakeSolver(section).solver;
@@ -95,7 +105,7 @@ TEST(GpuSolver, EverySolverWritesTheCpusBits) {
     for (size_t s = 0; s < solver->StateNames().size(); ++s) vectors.push_back(Numbers(3 + s, 0));
     for (const Range range : {Range{0, kArena.size()}, Range{4999, 5001}, Range{5001, 60'000}}) {
       const Updated want = OnTheCpu(*solver, range, vectors, gradient);
-      const Updated got = OnTheGpu(*solver, range, vectors, gradient, *loops);
+      const Updated got = OnTheGpu(*solver, range, vectors, gradient, loops);
       EXPECT_TRUE(got.finite) << section;
       EXPECT_TRUE(got.vectors == want.vectors)
           << section << " of [" << range.begin << ", " << range.end << ")";
@@ -107,8 +117,8 @@ TEST(GpuSolver, EverySolverWritesTheCpusBits) {
 // dtrain's threads flush denormals to zero.  A velocity that decays by a factor of 0.9 per step
 // would pass through them.
 TEST(GpuSolver, DenormalsAreZerosAsOnTheCpu) {
-  const auto loops = MakeSolverLoops(DeviceUnderTest());
   std::thread([&] {
+    GpuLoops loops;  // each thread has a queue of its own
     FlushDenormals();
     std::vector<float> tiny = Numbers(1);
     for (size_t i = 0; i < tiny.size(); ++i) tiny[i] *= i % 2 == 0 ? 3e-38f : 1e-20f;
@@ -116,40 +126,66 @@ TEST(GpuSolver, DenormalsAreZerosAsOnTheCpu) {
     const std::vector<std::vector<float>> vectors = {tiny, tiny};
     const Range all = {0, kArena.size()};
     const Updated want = OnTheCpu(*sgd, all, vectors, tiny);
-    EXPECT_TRUE(OnTheGpu(*sgd, all, vectors, tiny, *loops).vectors == want.vectors);
+    EXPECT_TRUE(OnTheGpu(*sgd, all, vectors, tiny, loops).vectors == want.vectors);
     EXPECT_GT(std::ranges::count(want.vectors[1], 0.0f), 1000);
     const auto adam = MakeSolver("{name: adam}").solver;
     const std::vector<std::vector<float>> moments(1 + adam->StateNames().size(), Numbers(3, 0));
-    EXPECT_TRUE(OnTheGpu(*adam, all, moments, tiny, *loops).vectors ==
+    EXPECT_TRUE(OnTheGpu(*adam, all, moments, tiny, loops).vectors ==
                 OnTheCpu(*adam, all, moments, tiny).vectors);
   }).join();
 }
 
-TEST(GpuSolver, SaysWhatIsNotFiniteOfEachUpdateByItself) {
-  const auto loops = MakeSolverLoops(DeviceUnderTest());
+TEST(GpuSolver, SaysWhatIsNotFiniteAndChangesNothingAfterwards) {
   for (const std::string& section : EverySolver()) {
     const auto solver = MakeSolver(section).solver;
     std::vector<std::vector<float>> vectors = {Numbers(2)};
     for (size_t s = 0; s < solver->StateNames().size(); ++s) vectors.push_back(Numbers(3 + s, 0));
     const Range all = {0, kArena.size()};
     for (const int64_t place : {int64_t{0}, int64_t{5001}, all.end - 1}) {
+      GpuLoops loops;
       std::vector<float> gradient = Numbers(1);
+      EXPECT_TRUE(OnTheGpu(*solver, all, vectors, gradient, loops).finite) << section;
       gradient[static_cast<size_t>(place)] = std::numeric_limits<float>::quiet_NaN();
-      EXPECT_FALSE(OnTheGpu(*solver, all, vectors, gradient, *loops).finite) << section;
-      EXPECT_TRUE(OnTheGpu(*solver, all, vectors, Numbers(1), *loops).finite) << section;
+      gradient.back() = std::numeric_limits<float>::infinity();
+      const Updated bad = OnTheGpu(*solver, all, vectors, gradient, loops);
+      EXPECT_FALSE(bad.finite) << section;
+      const std::vector<std::vector<float>> want =
+          OnTheCpu(*solver, all, vectors, gradient).vectors;
+      EXPECT_EQ(bad.vectors[0][17], want[0][17]) << "the step itself is made";
+      const Updated later = OnTheGpu(*solver, all, vectors, Numbers(1), loops);
+      EXPECT_FALSE(later.finite) << section;
+      EXPECT_EQ(later.vectors, vectors) << section;
+      loops.steps.Begin();
+      loops.steps.Launch();
+      const NonFinitePlace found = loops.steps.Wait().back().non_finite;
+      EXPECT_EQ(found.step, 1U);
+      EXPECT_EQ(found.gradient, static_cast<unsigned long long>(place)) << section;
+      EXPECT_EQ(found.weight, NonFinitePlace::kNone) << section;
     }
   }
 }
 
-TEST(GpuSolver, SumsOfSquaresAreRightAndRepeat) {
-  const auto loops = MakeSolverLoops(DeviceUnderTest());
+TEST(GpuSolver, ClippingIsTheCpusAndRepeats) {
   for (const int64_t count : {int64_t{1}, int64_t{4095}, int64_t{4097}, kArena.size()}) {
     const std::vector<float> values = Numbers(7);
     const Buffer there = OnDevice(values);
-    const double sum = loops->SumOfSquares(there.f32(), count);
-    const double want = SumOfSquares(values.data(), count);
-    EXPECT_NEAR(sum, want, 1e-13 * want) << count;
-    EXPECT_EQ(loops->SumOfSquares(there.f32(), count), sum);
+    GpuLoops gpu;
+    for (const double clip_norm : {1e-3, 0.5, 1e9}) {
+      std::vector<float> factors;
+      for (int i = 0; i < 3; ++i) {
+        gpu.steps.Begin();
+        const ClipFactor clip = gpu.loops->Clip(clip_norm, 0.5, there.f32(), count);
+        gpu.steps.Launch();
+        gpu.steps.Wait();
+        const Arena factor = {const_cast<float*>(clip.on_device), DeviceUnderTest().queue.get()};
+        factors.push_back(FloatsOf(factor, 1)[0]);
+        EXPECT_EQ(clip.value, 1);
+      }
+      const float want = ClipScale(clip_norm, 0.25 * SumOfSquares(values.data(), count));
+      EXPECT_NEAR(factors[0], want, 1e-7 * want) << count;
+      EXPECT_EQ(factors[1], factors[0]);
+      EXPECT_EQ(factors[2], factors[0]);
+    }
   }
 }
 

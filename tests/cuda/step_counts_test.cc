@@ -20,8 +20,8 @@ struct Case {
   int64_t batch;
   Precision precision;
   // These are what a step takes at most.
-  uint64_t kernels, waits;
-  double megabytes;  // read and written by kernels
+  uint64_t kernels;
+  double megabytes;  // read and written by them
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -56,18 +56,21 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
               Graph::FromFile((ConfigsFolder() / "models" / (c.model + ".yaml")).string(),
                               FieldsOf(c.model)),
               c.batch);
+  rig.BringBatch();
+  rig.lags = true;
   const WithoutComputing counted;
-  rig.Step();
-  OfStandin<const char*()>("StandinTable")();  // begins a table
+  for (int step = 0; step < 2; ++step) rig.Step();  // the second one is captured
+  OfStandin<const char*()>("StandinTable")();       // begins a table
   Counter counter;
   rig.Step();
   const DeviceCounts counts = counter.Since();
   const double megabytes = static_cast<double>(counts.read + counts.written) / 1e6;
+  EXPECT_EQ(counts.launches, 1U) << "the graph's";
   EXPECT_LE(counts.kernels, c.kernels);
-  EXPECT_LE(counts.waits, c.waits);
+  EXPECT_EQ(counts.waits, 0U);
   EXPECT_LE(megabytes, c.megabytes);
-  EXPECT_EQ(counts.up, rig.BatchBytes()) << "nothing but the batch goes up";
-  EXPECT_LE(counts.down, 2 * sizeof(double));
+  EXPECT_EQ(counts.up, 0U);
+  EXPECT_EQ(counts.down, 0U);
   if (std::getenv("DTRAIN_TABLES") != nullptr) {
     std::puts(OfStandin<const char*()>("StandinTable")());
   }
@@ -78,15 +81,15 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, StepCounts,
-    testing::Values(Case{"lenet5", 64, Precision::kFp32, 47, 2, 17.9},
-                    Case{"lenet5", 64, Precision::kBf16, 79, 2, 23.2},
-                    Case{"resnet18", 128, Precision::kFp32, 280, 2, 6520},
-                    Case{"resnet18", 128, Precision::kTf32, 280, 2, 6520},
-                    Case{"resnet18", 128, Precision::kBf16, 444, 2, 8166},
-                    Case{"vgg19_bn", 128, Precision::kTf32, 264, 2, 3828},
-                    Case{"vgg19_bn", 128, Precision::kBf16, 396, 2, 4642},
-                    Case{"seq2seq_attention", 128, Precision::kTf32, 549, 2, 4124},
-                    Case{"seq2seq_attention", 128, Precision::kBf16, 993, 2, 5917}));
+    testing::Values(Case{"lenet5", 64, Precision::kFp32, 48, 17.9},
+                    Case{"lenet5", 64, Precision::kBf16, 80, 23.2},
+                    Case{"resnet18", 128, Precision::kFp32, 281, 6520},
+                    Case{"resnet18", 128, Precision::kTf32, 281, 6520},
+                    Case{"resnet18", 128, Precision::kBf16, 445, 8166},
+                    Case{"vgg19_bn", 128, Precision::kTf32, 265, 3828},
+                    Case{"vgg19_bn", 128, Precision::kBf16, 397, 4642},
+                    Case{"seq2seq_attention", 128, Precision::kTf32, 559, 4148},
+                    Case{"seq2seq_attention", 128, Precision::kBf16, 1003, 5941}));
 
 // A kernel that touches memory which its launch does not name ends the program.
 TEST(StandinDeathTest, NoticesAnAccessThatIsNotNamed) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/comm/local/local_world.h"
+#include "framework/exchange/reducer.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
 #include "framework/train/training_step.h"
@@ -40,9 +41,30 @@ class StepRig {
 
   StepOutcome Step(int64_t parts = 1) {
     Turn turn = exchange->Begin(batch_.samples);
-    const StepResult result = ForwardBackward(net, *exchange, std::move(turn.weights), batch_,
-                                              state.arena(), 1, nullptr, parts);
-    return exchange->End(ReportOf(result, batch_));
+    batch_.step = there_.step = step_++;
+    const StepResult result =
+        ForwardBackward(net, *exchange, std::move(turn.weights), there_.on_device ? there_ : batch_,
+                        state.arena(), 1, nullptr, parts);
+    StepReport report = ReportOf(result, batch_);
+    report.lags &= lags;
+    StepOutcome outcome = exchange->End(report);
+    for (const StepResults& of : exchange->results()) {
+      if (result.later) outcome.loss_sum = LossOf(of);
+    }
+    return outcome;
+  }
+  double LossOf(const StepResults& results) const {
+    return Reducer::OutcomeAlone(ReportOf(Net::ResultOf(results), batch_)).loss_sum;
+  }
+  // From now on steps read a copy of the batch in the device's memory, as those of a run do.
+  void BringBatch() {
+    there_ = Batch(graph_.inputs(), batch_.samples, net.device());
+    static_cast<BatchCounts&>(there_) = batch_;
+    for (size_t f = 0; f < batch_.fields.size(); ++f) {
+      net.device().queue->Upload(there_.fields[f].data, batch_.fields[f].data,
+                                 batch_.memory[f].bytes());
+    }
+    net.device().Record().Wait();
   }
   std::vector<float> Weights() {
     exchange->Collect(true);
@@ -74,6 +96,7 @@ class StepRig {
 
  public:
   Net net;
+  bool lags = false;  // steps end before their results are known
 
  private:
   const std::unique_ptr<Transport> transport_;
@@ -83,7 +106,8 @@ class StepRig {
   Buffer state;
 
  private:
-  Batch batch_;
+  Batch batch_, there_;
+  uint64_t step_ = 0;
 
  public:
   std::unique_ptr<Exchange> exchange;

@@ -165,10 +165,17 @@ class Runner {
     args.scratch = scratch_.data();
     args.saved = saved_.data();
     args.accumulate = options_.accumulate;
-    args.loss_scale = static_cast<float>(args_.loss_scale);
-    args.seed = args_.seed;
-    args.step = args_.step;
-    args.first_position = args_.first_position + options_.first_row;
+    static_cast<StepValues&>(args) = {.loss_scale = static_cast<float>(args_.loss_scale),
+                                      .seed = args_.seed,
+                                      .step = args_.step,
+                                      .first_position = args_.first_position + options_.first_row};
+    if (variant_.device.queue != nullptr) {
+      values_ = Buffer(variant_.device, sizeof(StepValues));
+      variant_.device.queue->Upload(values_.data(), static_cast<StepValues*>(&args),
+                                    sizeof(StepValues));
+      variant_.device.Record().Wait();
+      args.values = static_cast<const StepValues*>(values_.data());
+    }
     args.worker_sums = options_.worker_sums;
     Poison(scratch_);
     return args;
@@ -249,7 +256,7 @@ class Runner {
   std::vector<Cell> output_gradients_, input_gradients_, param_gradients_;
   std::vector<Tensor> input_views_, output_views_, param_views_, state_views_;
   std::vector<Tensor> output_gradient_views_, input_gradient_views_, param_gradient_views_;
-  Buffer scratch_, saved_;
+  Buffer scratch_, saved_, values_;
 };
 
 // Returns one format for all inputs that can have it; the others are plain.

@@ -7,8 +7,11 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <span>
 
+#include "framework/core/error.h"
 #include "framework/device/device.h"
+#include "framework/device/step_graph.h"
 
 namespace dtrain {
 
@@ -28,6 +31,8 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
   size_t FreeBytes() override { return SIZE_MAX; }
   bool Pin(void*, size_t) override { return false; }
   void Unpin(void*) override {}
+  void* AllocatePinned(size_t bytes) override { return std::calloc(1, bytes); }
+  void FreePinned(void* memory) override { std::free(memory); }
   void Upload(void* to, const void* from, size_t bytes) override {
     uploaded += bytes;
     std::memcpy(to, from, bytes);
@@ -37,6 +42,11 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
     downloaded += bytes;
     downloads_.push_back({recorded + 1, to, from, bytes});
   }
+
+  std::unique_ptr<DeviceGraph> Capture(const std::function<void()>&) override {
+    throw Error(ExitCode::kInternal, "this queue cannot capture", "");
+  }
+  int64_t memory_version() const override { return 0; }
 
   int recorded = 0;
   int done = 0;
@@ -72,5 +82,22 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
 
   std::deque<Copy> downloads_;
 };
+
+// The kernels that begin and end a step; they run at once.
+namespace lazy {
+
+inline void BeginStep(const Device&, const StepState* state, const std::byte* ring,
+                      std::byte* values, size_t bytes) {
+  std::memcpy(values, ring + state->step % StepGraph::kSteps * StepGraph::kValueBytes, bytes);
+}
+inline void EndStep(const Device&, std::span<const double* const> sums, StepResults* ring,
+                    StepState* state) {
+  StepResults results{.count = sums.size(), .non_finite = state->non_finite};
+  for (size_t k = 0; k < sums.size(); ++k) results.sums[k] = *sums[k];
+  ring[state->step++ % StepGraph::kSteps] = results;
+}
+inline const bool kStepKernels = AddStepKernels(DeviceKind::kCpu, {BeginStep, EndStep});
+
+}  // namespace lazy
 
 }  // namespace dtrain

@@ -76,8 +76,12 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   size_t FreeBytes() override;
   bool Pin(void* memory, size_t bytes) override;
   void Unpin(void* memory) override;
+  void* AllocatePinned(size_t bytes) override;
+  void FreePinned(void* memory) override;
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
+  std::unique_ptr<DeviceGraph> Capture(const std::function<void()>& submit) override;
+  int64_t memory_version() const override { return memory_version_; }
 
   // Zero and Copy work on device memory, in the queue's order.
   void Zero(void* to, size_t bytes);
@@ -103,6 +107,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
 
  private:
   class Mark;
+  class Captured;
 
   void WaitForAllQueues() const;
   cudaEvent_t TakeEvent();
@@ -118,6 +123,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
     size_t bytes = 0;
   };
   Room factors_[2];
+  int64_t memory_version_ = 0;             // of factors_
   std::mutex mutex_;                       // guards spare_events_: any thread may drop a mark
   std::vector<cudaEvent_t> spare_events_;  // reused: each step needs one per gradient
 };

@@ -137,6 +137,7 @@ void* CudaQueue::FactorRoom(int factor, size_t bytes) {
     if (room.memory != nullptr) Free(room.memory);
     room = {};
     room = {Allocate(bytes), bytes};
+    ++memory_version_;
   }
   return room.memory;
 }
@@ -222,6 +223,54 @@ void CudaQueue::Upload(void* to, const void* from, size_t bytes) {
 
 void CudaQueue::Download(void* to, const void* from, size_t bytes) {
   DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream());
+}
+
+void* CudaQueue::AllocatePinned(size_t bytes) {
+  DT_CUDA(cudaSetDevice, index_);
+  void* memory = nullptr;
+  // With unified addressing, which every 64-bit system has, kernels use the same address.
+  DT_CUDA(cudaMallocHost, &memory, bytes);
+  return memory;
+}
+
+void CudaQueue::FreePinned(void* memory) {
+  WaitForAllQueues();
+  cudaFreeHost(memory);
+}
+
+// Captured is an instantiated CUDA graph.
+class CudaQueue::Captured : public DeviceGraph {
+ public:
+  Captured(std::shared_ptr<CudaQueue> queue, cudaGraph_t graph) : queue_(std::move(queue)) {
+    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    CheckCall(status, "cudaGraphInstantiate");
+  }
+  ~Captured() override {
+    queue_->WaitForAllQueues();  // it may be at work
+    cudaGraphExecDestroy(graph_);
+  }
+  void Launch() override { DT_CUDA(cudaGraphLaunch, graph_, queue_->stream()); }
+
+ private:
+  const std::shared_ptr<CudaQueue> queue_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+// In this mode another thread, which makes batches, may allocate and wait meanwhile.
+std::unique_ptr<DeviceGraph> CudaQueue::Capture(const std::function<void()>& submit) {
+  cudaGraph_t graph = nullptr;
+  DT_CUDA(cudaStreamBeginCapture, stream(), cudaStreamCaptureModeThreadLocal);
+  try {
+    submit();
+  } catch (...) {
+    cudaStreamEndCapture(stream_.get(), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    throw;
+  }
+  DT_CUDA(cudaStreamEndCapture, stream(), &graph);
+  return std::make_unique<Captured>(shared_from_this(), graph);
 }
 
 void CudaQueue::Zero(void* to, size_t bytes) { DT_CUDA(cudaMemsetAsync, to, 0, bytes, stream()); }

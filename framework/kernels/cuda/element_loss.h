@@ -46,11 +46,16 @@ class ElementLossCuda : public Kernel {
     if (dx == nullptr) return;
     const Targets targets(args.inputs[0], args.inputs[1]);
     const float* const x = args.inputs[0].f32();
-    const float share = args.loss_scale / static_cast<float>(elements_);
+    const StepValues* const values = args.values;
+    const auto elements = static_cast<float>(elements_);
     const int64_t count = batch_ * elements_;
-    ForEach(queue_, {"loss gradient", {Reads(x, count), ReadsTarget(args), Writes(dx, count)}},
-            count,
-            [=] DT_DEVICE(int64_t i) { dx[i] = share * Term::Gradient(x[i], targets.At(i)); });
+    ForEach(queue_,
+            {"loss gradient",
+             {Reads(values, 1), Reads(x, count), ReadsTarget(args), Writes(dx, count)}},
+            count, [=] DT_DEVICE(int64_t i) {
+              const float share = values->loss_scale / elements;
+              dx[i] = share * Term::Gradient(x[i], targets.At(i));
+            });
   }
 
  private:

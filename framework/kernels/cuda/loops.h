@@ -13,6 +13,7 @@
 // (tests/cuda/standin).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -62,6 +63,11 @@ inline unsigned Blocks(int64_t wanted) {
 
 }  // namespace loops
 
+// *at = min(*at, value), whatever other threads do.
+__device__ inline void AtomicMin(unsigned long long* at, unsigned long long value) {
+  atomicMin(at, value);
+}
+
 // Calls f(i) for 0 <= i < count, in any order.
 template <class F>
 void ForEach(CudaQueue& queue, const KernelLaunch&, int64_t count, F f) {
@@ -84,6 +90,10 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t col
 }
 
 #else
+
+inline void AtomicMin(unsigned long long* at, unsigned long long value) {
+  *at = std::min(*at, value);
+}
 
 // The stand-in runs `run` in the stream, which may touch what the launch names.
 void StandinKernel(cudaStream_t stream, const KernelLaunch& launch, std::function<void()> run);

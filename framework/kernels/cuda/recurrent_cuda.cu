@@ -9,19 +9,13 @@ namespace {
 
 using Part = RecurrentLayer::Part;
 
-// Holds the key of the random numbers for dropout between two layers.
-struct DropoutKey {
-  uint64_t seed, layer_index, step;
-  int64_t first_position;
-};
-
 // Applies dropout to the output of layer k; a row is one sample.
-void DropOutputs(CudaQueue& queue, const DropoutKey& key, int64_t k, double ratio,
-                 const DeviceMatrix& from, const DeviceMatrix& to) {
+void DropOutputs(CudaQueue& queue, const StepValues* values, uint64_t layer_index, int64_t k,
+                 double ratio, const DeviceMatrix& from, const DeviceMatrix& to) {
   DropRows(
-      queue, ratio,
-      [=] DT_DEVICE(int64_t n) {
-        return RecurrentDropout(key.seed, key.layer_index, k, key.step, key.first_position + n);
+      queue, values, ratio,
+      [=] DT_DEVICE(const StepValues& of, int64_t n) {
+        return RecurrentDropout(of.seed, layer_index, k, of.step, of.first_position + n);
       },
       from, to);
 }
@@ -149,8 +143,7 @@ class RecurrentKernelCuda : public Kernel {
     const auto samples = [&](const float* data) {
       return DeviceMatrix::Dense(data, batch_, steps_ * width_);
     };
-    DropOutputs(queue_, {args.seed, layer_index_, args.step, args.first_position}, k,
-                layer_.dropout(), samples(from), samples(to));
+    DropOutputs(queue_, args.values, layer_index_, k, layer_.dropout(), samples(from), samples(to));
   }
 
   // Returns the input of layer k.  If there is dropout, it is applied again into the scratch memory at `dropped`.

@@ -4,6 +4,7 @@
 #include "framework/core/random.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/kernels/cuda/matrix_product.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 
@@ -37,18 +38,18 @@ void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int
                  int64_t pad, int32_t* lengths);
 
 // Dropout: sets element i of row n to 0 if random_of(n).Bits(i) < ratio * 2^32, else scales it by 1 / (1 - ratio).
-// `to` may be `from`.  random_of is a DT_DEVICE lambda that returns the Random of row n.  Each GPU thread draws one
+// `to` may be `from`.  random_of is a DT_DEVICE lambda that returns the Random of row n by the step's values.  Each GPU thread draws one
 // block of random numbers, four words, for four elements of a row.
 template <class RandomOf>
-void DropRows(CudaQueue& queue, double ratio, RandomOf random_of, const DeviceMatrix& from,
-              const DeviceMatrix& to) {
+void DropRows(CudaQueue& queue, const StepValues* values, double ratio, RandomOf random_of,
+              const DeviceMatrix& from, const DeviceMatrix& to) {
   const auto threshold = static_cast<uint32_t>(ratio * 0x1p32);
   const auto scale = static_cast<float>(1 / (1 - ratio));
   const int64_t blocks = (from.columns + 3) / 4;
-  ForEach(queue, {"drop rows", {Reads(from), Writes(to)}}, from.rows * blocks,
+  ForEach(queue, {"drop rows", {Reads(values, 1), Reads(from), Writes(to)}}, from.rows * blocks,
           [=] DT_DEVICE(int64_t at) {
             const int64_t n = at / blocks, block = at % blocks;
-            const auto words = random_of(n).Block(static_cast<uint64_t>(block));
+            const auto words = random_of(*values, n).Block(static_cast<uint64_t>(block));
             for (int64_t k = 0; k < 4; ++k) {
               const int64_t i = block * 4 + k;
               if (i >= from.columns) return;

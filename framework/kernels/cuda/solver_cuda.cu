@@ -1,4 +1,4 @@
-// The solvers' passes on the GPU: each update is one kernel over a range of the arenas; sums of squares take two.
+// The solvers' passes on the GPU: each update is one kernel over a range of the arenas; clipping takes two more.
 //
 // The file is compiled without fused multiply-add (tools/cmake/DtrainCuda.cmake), like the rest of the program, so that
 // equal gradients give weights that are bitwise equal to the CPU's.
@@ -14,76 +14,96 @@ namespace {
 
 constexpr int64_t kSquaresRow = 4096;  // elements that one block adds up
 
-// Refers to the arrays of an update.  `decays` holds a flag per element; it is null if both kinds of elements take the
-// same step.
+// Refers to the arrays of an update of elements [first, first + count) of the arenas.
+template <class Step>
 struct Pass {
+  const Steps<Step>* steps;
+  const float* more_scale;  // of the gradient; may be null
   const float* gradient;
   const float* w_in;
   float* w_out;
-  const uint8_t* decays;
-  uint32_t* bad;  // set to 1 if a weight is not finite
+  float *first_state, *second_state;  // in StateNames() order; may be null
+  const uint8_t* decays;              // by element; null if both kinds take the same step
+  StepState* state;
+  int64_t first, count;
+
+  // Returns the step of element i.
+  DT_DEVICE Step StepOf(int64_t i) const {
+    Step step = decays == nullptr || decays[i] != 0 ? steps->decaying : steps->plain;
+    if (more_scale != nullptr) step.gradient_scale *= *more_scale;
+    return step;
+  }
+
+  // True if an earlier step has ended the run; the weights are then what they were.
+  DT_DEVICE bool Ended(int64_t i) const {
+    if (!state->Ended()) return false;
+    w_out[i] = w_in[i];
+    return true;
+  }
+
+  DT_DEVICE void Write(int64_t i, float next) const {
+    w_out[i] = next;
+    if (!NotFinite(next)) return;
+    NonFinitePlace& found = state->non_finite;
+    const auto element = static_cast<unsigned long long>(first + i);
+    found.step = state->step;  // all threads write the same value
+    AtomicMin(NotFinite(gradient[i]) ? &found.gradient : &found.weight, element);
+  }
 };
 
-template <SgdKind kKind>
-void SgdPass(CudaQueue& queue, int64_t count, const Steps<SgdStep>& steps, const Pass& pass,
-             float* velocity) {
+template <class Step, class F>
+void ForEachOf(CudaQueue& queue, const char* name, const Pass<Step>& pass, F f) {
+  const int64_t n = pass.count;
   ForEach(queue,
-          {"sgd",
-           {Reads(pass.gradient, count), Reads(pass.w_in, count), Writes(pass.w_out, count),
-            Reads(pass.decays, count), Writes(pass.bad, 1), Updates(velocity, count)}},
-          count, [=] DT_DEVICE(int64_t i) {
-            const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-            float v = kKind != SgdKind::kPlain ? velocity[i] : 0;
-            const float next = SgdElement<kKind>(decays ? steps.decaying : steps.plain,
-                                                 pass.gradient[i], pass.w_in[i], v);
-            if (kKind != SgdKind::kPlain) velocity[i] = v;
-            pass.w_out[i] = next;
-            if (NotFinite(next)) *pass.bad = 1;  // all threads write the same value
-          });
+          {name,
+           {Reads(pass.gradient, n), Reads(pass.w_in, n), Writes(pass.w_out, n),
+            Updates(pass.first_state, n), Updates(pass.second_state, n), Reads(pass.decays, n),
+            Reads(pass.steps, 1), Reads(pass.more_scale, 1), Updates(pass.state, 1)}},
+          n, f);
 }
 
-void AdamPass(CudaQueue& queue, int64_t count, const Steps<AdamStep>& steps, const Pass& pass,
-              float* m, float* v) {
-  ForEach(queue,
-          {"adam",
-           {Reads(pass.gradient, count), Reads(pass.w_in, count), Writes(pass.w_out, count),
-            Reads(pass.decays, count), Writes(pass.bad, 1), Updates(m, count), Updates(v, count)}},
-          count, [=] DT_DEVICE(int64_t i) {
-            const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-            float mean = m[i], square = v[i];
-            const float next = AdamElement(decays ? steps.decaying : steps.plain, pass.gradient[i],
-                                           pass.w_in[i], mean, square);
-            m[i] = mean;
-            v[i] = square;
-            pass.w_out[i] = next;
-            if (NotFinite(next)) *pass.bad = 1;
-          });
+template <SgdKind kKind>
+void SgdPass(CudaQueue& queue, const Pass<SgdStep>& pass) {
+  ForEachOf(queue, "sgd", pass, [=] DT_DEVICE(int64_t i) {
+    if (pass.Ended(i)) return;
+    float v = kKind != SgdKind::kPlain ? pass.first_state[i] : 0;
+    const float next = SgdElement<kKind>(pass.StepOf(i), pass.gradient[i], pass.w_in[i], v);
+    if (kKind != SgdKind::kPlain) pass.first_state[i] = v;
+    pass.Write(i, next);
+  });
+}
+
+void AdamPass(CudaQueue& queue, const Pass<AdamStep>& pass) {
+  ForEachOf(queue, "adam", pass, [=] DT_DEVICE(int64_t i) {
+    if (pass.Ended(i)) return;
+    float mean = pass.first_state[i], square = pass.second_state[i];
+    const float next = AdamElement(pass.StepOf(i), pass.gradient[i], pass.w_in[i], mean, square);
+    pass.first_state[i] = mean;
+    pass.second_state[i] = square;
+    pass.Write(i, next);
+  });
 }
 
 template <bool kMomentum>
-void RmsPropPass(CudaQueue& queue, int64_t count, const Steps<RmsPropStep>& steps, const Pass& pass,
-                 float* square, float* velocity) {
-  ForEach(queue,
-          {"rmsprop",
-           {Reads(pass.gradient, count), Reads(pass.w_in, count), Writes(pass.w_out, count),
-            Reads(pass.decays, count), Writes(pass.bad, 1), Updates(square, count),
-            Updates(velocity, count)}},
-          count, [=] DT_DEVICE(int64_t i) {
-            const bool decays = pass.decays == nullptr || pass.decays[i] != 0;
-            float v = square[i], b = kMomentum ? velocity[i] : 0;
-            const float next = RmsPropElement<kMomentum>(decays ? steps.decaying : steps.plain,
-                                                         pass.gradient[i], pass.w_in[i], v, b);
-            if (kMomentum) velocity[i] = b;
-            square[i] = v;
-            pass.w_out[i] = next;
-            if (NotFinite(next)) *pass.bad = 1;
-          });
+void RmsPropPass(CudaQueue& queue, const Pass<RmsPropStep>& pass) {
+  ForEachOf(queue, "rmsprop", pass, [=] DT_DEVICE(int64_t i) {
+    if (pass.Ended(i)) return;
+    float v = pass.first_state[i], b = kMomentum ? pass.second_state[i] : 0;
+    const float next =
+        RmsPropElement<kMomentum>(pass.StepOf(i), pass.gradient[i], pass.w_in[i], v, b);
+    if (kMomentum) pass.second_state[i] = b;
+    pass.first_state[i] = v;
+    pass.Write(i, next);
+  });
 }
 
 // Sums the squares of rows of kSquaresRow elements, then the rows' sums, so that the order of additions depends only on
-// `count`.
-void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, double* sums,
-                double* sum) {
+// `count`, and writes the factor of ClipScale.
+struct ClipRule {
+  double clip_norm, factor;
+};
+void ClipPass(CudaQueue& queue, const ClipRule* rule, const float* x, int64_t count, int64_t rows,
+              double* sums, float* scale) {
   const auto add = [=] DT_DEVICE(double a, double b) { return a + b; };
   ForEachRow(
       queue, {"squares of rows", {Reads(x, count), Writes(sums, rows)}}, rows, kSquaresRow, 0.0,
@@ -93,79 +113,92 @@ void SquarePass(CudaQueue& queue, const float* x, int64_t count, int64_t rows, d
       },
       add, [=] DT_DEVICE(int64_t row, double total) { sums[row] = total; });
   ForEachRow(
-      queue, {"squares", {Reads(sums, rows), Writes(sum, 1)}}, 1, rows, 0.0,
+      queue, {"squares", {Reads(rule, 1), Reads(sums, rows), Writes(scale, 1)}}, 1, rows, 0.0,
       [=] DT_DEVICE(int64_t, int64_t row) { return sums[row]; }, add,
-      [=] DT_DEVICE(int64_t, double total) { *sum = total; });
+      [=] DT_DEVICE(int64_t, double total) {
+        const double norm = std::sqrt(rule->factor * rule->factor * total);
+        const double clip = rule->clip_norm / norm;
+        *scale = static_cast<float>(clip < 1 || std::isnan(clip) ? clip : 1.0);
+      });
 }
 
 class CudaSolverLoops : public SolverLoops {
  public:
-  explicit CudaSolverLoops(const Device& device)
-      : device_(device), queue_(QueueOf(device)), answer_(device, sizeof(double)) {}
+  CudaSolverLoops(const Device& device, StepGraph& steps)
+      : device_(device), queue_(QueueOf(device)), steps_(steps), scale_(device, sizeof(float)) {}
 
   bool Sgd(const Steps<SgdStep>& steps, const ArenaLayout& layout, Range range,
            const UpdateArgs& args) override {
-    const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
-    const auto run = [&]<SgdKind kKind>() {
-      float* const velocity = kKind == SgdKind::kPlain ? nullptr : args.state[0];
-      SgdPass<kKind>(queue_, range.size(), steps, pass, velocity);
-    };
+    const auto pass = PassOf(steps, layout, range, args);
     switch (steps.plain.kind) {
       case SgdKind::kPlain:
-        run.operator()<SgdKind::kPlain>();
-        break;
+        return AddPass(pass, SgdPass<SgdKind::kPlain>);
       case SgdKind::kMomentum:
-        run.operator()<SgdKind::kMomentum>();
-        break;
+        return AddPass(pass, SgdPass<SgdKind::kMomentum>);
       case SgdKind::kNesterov:
-        run.operator()<SgdKind::kNesterov>();
-        break;
+        return AddPass(pass, SgdPass<SgdKind::kNesterov>);
       case SgdKind::kDecay:
-        run.operator()<SgdKind::kDecay>();
-        break;
+        return AddPass(pass, SgdPass<SgdKind::kDecay>);
     }
-    return Answer<uint32_t>() == 0;
+    return true;
   }
 
   bool Adam(const Steps<AdamStep>& steps, const ArenaLayout& layout, Range range,
             const UpdateArgs& args) override {
-    const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
-    AdamPass(queue_, range.size(), steps, pass, args.state[0], args.state[1]);
-    return Answer<uint32_t>() == 0;
+    return AddPass(PassOf(steps, layout, range, args), AdamPass);
   }
 
   bool RmsProp(const Steps<RmsPropStep>& steps, const ArenaLayout& layout, Range range,
                const UpdateArgs& args) override {
-    const Pass pass = Begin(steps.decaying == steps.plain, layout, range, args);
-    if (args.state.size() < 2) {
-      RmsPropPass<false>(queue_, range.size(), steps, pass, args.state[0], nullptr);
-    } else {
-      RmsPropPass<true>(queue_, range.size(), steps, pass, args.state[0], args.state[1]);
-    }
-    return Answer<uint32_t>() == 0;
+    const auto pass = PassOf(steps, layout, range, args);
+    return AddPass(pass, args.state.size() < 2 ? RmsPropPass<false> : RmsPropPass<true>);
   }
 
   void Keep(int64_t count, const UpdateArgs& args) override {
     if (args.weights_out == args.weights_in) return;
-    queue_.Copy(args.weights_out, args.weights_in, static_cast<size_t>(count) * sizeof(float));
-    queue_.Wait();
+    const size_t bytes = static_cast<size_t>(count) * sizeof(float);
+    steps_.Add({args.weights_in, args.weights_out, StepGraph::AsKey(count)},
+               [this, to = args.weights_out, from = args.weights_in, bytes] {
+                 queue_.Copy(to, from, bytes);
+               });
   }
 
-  double SumOfSquares(const float* x, int64_t count) override {
+  ClipFactor Clip(double clip_norm, double factor, const float* x, int64_t count) override {
     const int64_t rows = (count + kSquaresRow - 1) / kSquaresRow;
     const size_t bytes = static_cast<size_t>(rows) * sizeof(double);
     if (sums_.bytes() < bytes) sums_ = Buffer(device_, bytes);
-    SquarePass(queue_, x, count, rows, static_cast<double*>(sums_.data()),
-               static_cast<double*>(answer_.data()));
-    return Answer<double>();
+    const ClipRule* const rule = steps_.Value(ClipRule{clip_norm, factor});
+    auto* const sums = static_cast<double*>(sums_.data());
+    steps_.Add({rule, x, StepGraph::AsKey(count), sums},
+               [=, this] { ClipPass(queue_, rule, x, count, rows, sums, scale_.f32()); });
+    return {1, scale_.f32()};
   }
 
  private:
-  Pass Begin(bool all_alike, const ArenaLayout& layout, Range range, const UpdateArgs& args) {
-    queue_.Zero(answer_.data(), sizeof(uint32_t));
-    const uint8_t* const decays = all_alike ? nullptr : DecaysOf(layout) + range.begin;
-    return {args.gradient, args.weights_in, args.weights_out, decays,
-            static_cast<uint32_t*>(answer_.data())};
+  template <class Step>
+  Pass<Step> PassOf(const Steps<Step>& steps, const ArenaLayout& layout, Range range,
+                    const UpdateArgs& args) {
+    const auto state = [&](size_t i) { return i < args.state.size() ? args.state[i] : nullptr; };
+    return {.steps = steps_.Value(steps),
+            .more_scale = args.more_scale,
+            .gradient = args.gradient,
+            .w_in = args.weights_in,
+            .w_out = args.weights_out,
+            .first_state = state(0),
+            .second_state = state(1),
+            .decays = steps.decaying == steps.plain ? nullptr : DecaysOf(layout) + range.begin,
+            .state = steps_.state(),
+            .first = range.begin,
+            .count = range.size()};
+  }
+
+  template <class Step>
+  bool AddPass(const Pass<Step>& pass, void (*submit)(CudaQueue&, const Pass<Step>&)) {
+    steps_.Add({pass.steps, pass.more_scale, pass.gradient, pass.w_in, pass.w_out, pass.first_state,
+                pass.second_state, pass.decays, StepGraph::AsKey(pass.first),
+                StepGraph::AsKey(pass.count), reinterpret_cast<const void*>(submit)},
+               [this, pass, submit] { submit(queue_, pass); });
+    return true;
   }
 
   // Returns the flags for `layout`, which are uploaded at the first update; a run has only one layout.
@@ -184,22 +217,15 @@ class CudaSolverLoops : public SolverLoops {
     return static_cast<const uint8_t*>(decays_.data());
   }
 
-  template <class T>
-  T Answer() {
-    T answer;
-    queue_.Download(&answer, answer_.data(), sizeof(T));
-    queue_.Wait();
-    return answer;
-  }
-
   const Device device_;
   CudaQueue& queue_;
-  Buffer answer_, sums_, decays_;
+  StepGraph& steps_;
+  Buffer sums_, scale_, decays_;
   const ArenaLayout* layout_ = nullptr;  // the layout that decays_ is for
 };
 
-std::unique_ptr<SolverLoops> MakeCudaSolverLoops(const Device& device) {
-  return std::make_unique<CudaSolverLoops>(device);
+std::unique_ptr<SolverLoops> MakeCudaSolverLoops(const Device& device, StepGraph& steps) {
+  return std::make_unique<CudaSolverLoops>(device, steps);
 }
 
 DTRAIN_SOLVER_LOOPS(DeviceKind::kCuda, MakeCudaSolverLoops);

@@ -16,6 +16,8 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/cuda/standin/stream.h"
 
@@ -221,6 +223,17 @@ struct CUstream_st {
     const std::lock_guard lock(mutex_);
     return done_ >= number;
   }
+  // From now on Do keeps work, and End returns what it has kept.
+  void Record() { records_ = true; }
+  std::vector<std::function<void()>> EndRecord() {
+    records_ = false;
+    return std::exchange(recorded_, {});
+  }
+  bool records() const { return records_; }
+  void Do(std::function<void()> work) {
+    if (!records_) return work();
+    recorded_.push_back(std::move(work));
+  }
   void Await(uint64_t number) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_ >= number; });
@@ -251,9 +264,17 @@ struct CUstream_st {
   std::condition_variable changed_;
   std::deque<std::function<void()>> asked_;
   uint64_t asked_for_ = 0, done_ = 0;
+  bool records_ = false;
+  std::vector<std::function<void()>> recorded_;
   bool ends_ = false;
   std::thread thread_;
 };
+
+// The work of a captured stream; the same when it is instantiated.
+struct CUgraph_st {
+  std::vector<std::function<void()>> work;
+};
+struct CUgraphExec_st : CUgraph_st {};
 
 struct CUevent_st {
   CUstream_st* stream = nullptr;
@@ -262,9 +283,10 @@ struct CUevent_st {
 
 namespace dtrain::standin {
 
-void LaunchKernel(cudaStream_t stream, const char* name, std::vector<Access> accesses,
-                  std::function<void()> work) {
-  ++counts.launches;
+namespace {
+
+void CountAndRun(cudaStream_t stream, const char* name, const std::vector<Access>& accesses,
+                 const std::function<void()>& work) {
   ++counts.kernels;
   uint64_t read = 0, written = 0;
   for (const Access& access : accesses) {
@@ -284,8 +306,16 @@ void LaunchKernel(cudaStream_t stream, const char* name, std::vector<Access> acc
     of.written += written;
   }
   if (!computes) return;
-  stream->Ask([name, accesses = std::move(accesses), work = std::move(work)] {
-    TheDevice().Run(name, accesses, work);
+  stream->Ask([name, accesses, work] { TheDevice().Run(name, accesses, work); });
+}
+
+}  // namespace
+
+void LaunchKernel(cudaStream_t stream, const char* name, std::vector<Access> accesses,
+                  std::function<void()> work) {
+  if (!stream->records()) ++counts.launches;
+  stream->Do([stream, name, accesses = std::move(accesses), work = std::move(work)] {
+    CountAndRun(stream, name, accesses, work);
   });
 }
 
@@ -312,6 +342,13 @@ using dtrain::standin::LaunchKernel;
 using dtrain::standin::Refuse;
 
 namespace {
+
+// The stream that this thread captures.  CUDA allows no call that waits or allocates meanwhile.
+thread_local cudaStream_t captured = nullptr;
+
+void NotWhileCapturing(const char* call) {
+  if (captured != nullptr) Refuse(call, "the thread captures a stream");
+}
 
 std::mutex streams_mutex;
 
@@ -367,10 +404,14 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void** memory, size_t bytes) { return TheDevice().New(memory, bytes); }
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  NotWhileCapturing("cudaMalloc");
+  return TheDevice().New(memory, bytes);
+}
 cudaError_t cudaFree(void* memory) { return TheDevice().Free(memory); }
 
 cudaError_t cudaMallocHost(void** memory, size_t bytes) {
+  NotWhileCapturing("cudaMallocHost");
   *memory = std::malloc(bytes);
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
   Pinned().Add(*memory, bytes);
@@ -411,8 +452,40 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  NotWhileCapturing("cudaStreamSynchronize");
   ++counts.waits;
   stream->Await(stream->asked_for());
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  NotWhileCapturing("cudaStreamBeginCapture");
+  captured = stream;
+  stream->Record();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  if (captured != stream) Refuse("cudaStreamEndCapture", "the thread does not capture this stream");
+  captured = nullptr;
+  *graph = new CUgraph_st{stream->EndRecord()};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* instance, cudaGraph_t graph, unsigned long long) {
+  *instance = new CUgraphExec_st{{graph->work}};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
+  NotWhileCapturing("cudaGraphLaunch");
+  ++counts.launches;
+  for (const auto& work : graph->work) work();
   return cudaSuccess;
 }
 
@@ -425,6 +498,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  NotWhileCapturing("cudaEventRecord");
   event->stream = stream;
   event->number = stream->Ask([] {});
   return cudaSuccess;
@@ -433,6 +507,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return event->stream->HasDone(event->number) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  NotWhileCapturing("cudaEventSynchronize");
   ++counts.waits;
   event->stream->Await(event->number);
   return cudaSuccess;
@@ -464,6 +539,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     LaunchKernel(stream, "cudaMemcpyAsync", std::move(accesses), copy);
     return cudaSuccess;
   }
+  NotWhileCapturing("cudaMemcpyAsync with memory of the host");
   ++counts.launches;
   (to_device ? counts.up : counts.down) += bytes;
   if (!Pinned().Holds(to_device ? from : to, bytes)) counts.pageable += bytes;

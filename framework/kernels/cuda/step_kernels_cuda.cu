@@ -1,0 +1,54 @@
+// The kernels that begin and end a step on the GPU (device/step_graph.h).
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "framework/device/step_graph.h"
+#include "framework/kernels/cuda/loops.h"
+
+namespace dtrain {
+namespace {
+
+// The rings are memory of the host, which a launch does not name.
+void BeginStep(const Device& device, const StepState* state, const std::byte* ring,
+               std::byte* values, size_t bytes) {
+  const auto words = static_cast<int64_t>((bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
+  auto* const to = reinterpret_cast<uint32_t*>(values);
+  ForEach(QueueOf(device), {"step values", {Reads(state, 1), Writes(to, words)}}, words,
+          [=] DT_DEVICE(int64_t i) {
+            const std::byte* const slot =
+                ring + state->step % StepGraph::kSteps * StepGraph::kValueBytes;
+            to[i] = reinterpret_cast<const uint32_t*>(slot)[i];
+          });
+}
+
+void EndStep(const Device& device, std::span<const double* const> sums, StepResults* ring,
+             StepState* state) {
+  std::array<const double*, StepResults::kSums> from = {};
+  std::ranges::copy(sums, from.begin());
+  const size_t count = sums.size();
+  ForEach(QueueOf(device),
+          {"step results",
+           {Reads(from[0], 1), Reads(from[1], 1), Reads(from[2], 1), Reads(from[3], 1),
+            Updates(state, 1)}},
+          1, [=] DT_DEVICE(int64_t) {
+            StepResults& results = ring[state->step % StepGraph::kSteps];
+            results.count = count;
+            for (size_t k = 0; k < StepResults::kSums; ++k) {
+              results.sums[k] = k < count ? *from[k] : 0;
+            }
+            const bool first = state->non_finite.step == NonFinitePlace::kNone;
+            if (first && count > 0 && !std::isfinite(results.sums[0])) {
+              state->non_finite.step = state->step;
+            }
+            results.non_finite = state->non_finite;
+            ++state->step;
+          });
+}
+
+constexpr StepKernels kStepKernels = {BeginStep, EndStep};
+
+DTRAIN_STEP_KERNELS(DeviceKind::kCuda, kStepKernels);
+
+}  // namespace
+}  // namespace dtrain
