@@ -76,7 +76,7 @@ class BatchNormCuda : public Kernel {
         relu_(request.fused_relu),
         count_(request.inputs[0].count()),
         channels_(request.inputs[0][1]),
-        columns_(count_ / channels_, channels_) {
+        columns_(request.device, count_ / channels_, channels_) {
     kept_values_ = saved_.Take(2);
     kept_inverse_ = saved_.Take(2 * channels_);
     kept_mean_ = saved_.Take(channels_);

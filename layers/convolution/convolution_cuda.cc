@@ -113,7 +113,7 @@ class ConvolutionCuda : public Kernel {
         y_shape_(request.outputs[0]),
         w_shape_(request.layer->Params()[0].shape),
         x_count_(request.inputs[0].count()),
-        pixels_(y_shape_.count() / y_shape_[1], y_shape_[1]),
+        pixels_(request.device, y_shape_.count() / y_shape_[1], y_shape_[1]),
         type_(TypeOf(queue_.precision())),
         x_(ImagesDesc(request.inputs[0], type_)),
         y_(ImagesDesc(y_shape_, type_)),

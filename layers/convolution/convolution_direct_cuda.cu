@@ -131,7 +131,8 @@ class ConvolutionDirectCuda : public Kernel {
         relu_(request.fused_relu),
         inputs_(request.inputs[0].count()),
         weights_(request.layer->Params()[0].shape.count()),
-        pixels_(request.outputs[0].count() / request.outputs[0][1], request.outputs[0][1]) {
+        pixels_(request.device, request.outputs[0].count() / request.outputs[0][1],
+                request.outputs[0][1]) {
     if (request.mode == Mode::kTrain) partial_ = room_.Take(2 * pixels_.partial_sums());
   }
 

@@ -61,6 +61,7 @@ struct KernelLaunch {
   const char* name;
   std::initializer_list<Access> accesses;
   std::initializer_list<Access> more = {};
+  std::initializer_list<Access> rest = {};
 };
 
 }  // namespace dtrain

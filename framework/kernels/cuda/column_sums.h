@@ -27,21 +27,14 @@ template <class T, class Value, class Done>
 void SumColumns(CudaQueue& queue, const KernelLaunch& launch,
                 std::initializer_list<Access> done_accesses, const ColumnSums& sums, T* partial,
                 Value value, Done done) {
-  const int64_t rows = sums.rows(), columns = sums.columns(), slices = sums.slices();
-  const int64_t count = sums.partial_sums();
-  ForEach(queue, {launch.name, launch.accesses, {Writes(partial, count)}}, count,
-          [=] DT_DEVICE(int64_t i) {
-            const int64_t column = i % columns;
-            T sum{};
-            for (int64_t row = i / columns; row < rows; row += slices) {
-              sum = sum + value(row, column);
-            }
-            partial[i] = sum;
-          });
-  ForEachRow(
-      queue, {launch.name, done_accesses, {Reads(partial, count)}}, columns, slices, T{},
-      [=] DT_DEVICE(int64_t column, int64_t slice) { return partial[slice * columns + column]; },
-      [=] DT_DEVICE(const T& a, const T& b) { return a + b; }, done);
+  unsigned* const finished = sums.finished();
+  ForEachColumn(queue,
+                {launch.name,
+                 launch.accesses,
+                 done_accesses,
+                 {Writes(partial, sums.partial_sums()), Reads(partial, sums.partial_sums()),
+                  Updates(finished, sums.tiles())}},
+                sums.rows(), sums.columns(), sums.slices(), partial, finished, value, done);
 }
 
 }  // namespace dtrain

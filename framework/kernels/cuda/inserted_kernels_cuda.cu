@@ -20,9 +20,9 @@ void AddInto(CudaQueue& queue, int64_t count, const float* x, float* sum) {
 }
 
 // One thread adds the numbers one by one, since nn/kernel.h fixes the order; [N] is a few hundred numbers.
-void AddToSum(CudaQueue& queue, int64_t count, const float* x, double* sum) {
-  ForEach(queue, {"sum", {Reads(x, count), Updates(sum, 1)}}, 1, [=] DT_DEVICE(int64_t) {
-    double total = *sum;
+void AddToSum(CudaQueue& queue, int64_t count, const float* x, bool adds, double* sum) {
+  ForEach(queue, {"sum", {Reads(x, count), Stores(sum, 1, adds)}}, 1, [=] DT_DEVICE(int64_t) {
+    double total = adds ? *sum : 0;
     for (int64_t i = 0; i < count; ++i) total += x[i];
     *sum = total;
   });
@@ -62,9 +62,8 @@ class SumKernel : public Kernel {
  public:
   explicit SumKernel(const Device& device) : queue_(QueueOf(device)) {}
   void Forward(const KernelArgs& args) override {
-    queue_.Zero(args.outputs[0].data, sizeof(double));
-    for (const Tensor& input : args.inputs) {
-      AddToSum(queue_, input.shape.count(), input.f32(),
+    for (size_t k = 0; k < args.inputs.size(); ++k) {
+      AddToSum(queue_, args.inputs[k].shape.count(), args.inputs[k].f32(), k > 0,
                static_cast<double*>(args.outputs[0].data));
     }
   }

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -57,6 +58,68 @@ __global__ void EachRow(int64_t rows, int64_t columns, T start, Value value, Joi
   }
 }
 
+constexpr int kTile = 32;                 // columns of a block of EachColumn
+constexpr int kLanes = kThreads / kTile;  // threads of it that share a column
+
+// Returns the sum of all lanes' values of a column, in lane 0.
+template <class T>
+__device__ T JoinLanes(T (*lanes)[kTile], const T& value) {
+  lanes[threadIdx.y][threadIdx.x] = value;
+  __syncthreads();
+  T sum{};
+  if (threadIdx.y == 0) {
+    for (int lane = 0; lane < kLanes; ++lane) sum = sum + lanes[lane][threadIdx.x];
+  }
+  __syncthreads();
+  return sum;
+}
+
+// Reads what another block has written: L1 may hold an older line.
+template <class T>
+__device__ T ReadFromL2(const T* from) {
+  static_assert(sizeof(T) % sizeof(double) == 0);
+  T value;
+  for (size_t k = 0; k < sizeof(T) / sizeof(double); ++k) {
+    reinterpret_cast<double*>(&value)[k] = __ldcg(reinterpret_cast<const double*>(from) + k);
+  }
+  return value;
+}
+
+// Each block adds up a slice of the rows of some columns; the one that ends last adds up the slices.
+template <class T, class Value, class Done>
+__global__ void EachColumn(int64_t rows, int64_t columns, T* partial, unsigned* finished,
+                           Value value, Done done) {
+  __shared__ T lanes[kLanes][kTile];
+  __shared__ bool last;
+  const int64_t column = int64_t{blockIdx.x} * kTile + threadIdx.x;
+  const bool first_lane = threadIdx.y == 0, first = first_lane && threadIdx.x == 0;
+  const unsigned slices = gridDim.y;
+  T sum{};
+  if (column < columns) {
+    for (int64_t row = int64_t{blockIdx.y} * kLanes + threadIdx.y; row < rows;
+         row += int64_t{slices} * kLanes) {
+      sum = sum + value(row, column);
+    }
+  }
+  sum = JoinLanes(lanes, sum);
+  if (first_lane && column < columns) partial[blockIdx.y * columns + column] = sum;
+  __threadfence();
+  __syncthreads();
+  if (first) last = atomicAdd(finished + blockIdx.x, 1u) == slices - 1;
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  T all{};
+  if (column < columns) {
+    for (unsigned slice = threadIdx.y; slice < slices; slice += kLanes) {
+      all = all + ReadFromL2(partial + slice * columns + column);
+    }
+  }
+  all = JoinLanes(lanes, all);
+  if (first_lane && column < columns) done(column, all);
+  if (first) finished[blockIdx.x] = 0;
+}
+
 inline unsigned Blocks(int64_t wanted) {
   return static_cast<unsigned>(wanted < kMaxBlocks ? wanted : kMaxBlocks);
 }
@@ -86,6 +149,19 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t col
   if (rows == 0) return;
   loops::EachRow<<<loops::Blocks(rows), loops::kThreads, 0, queue.stream()>>>(rows, columns, start,
                                                                               value, join, done);
+  CheckCall(cudaGetLastError(), "a kernel's launch");
+}
+
+// Calls done(column, value(0, column) + value(1, column) + ...) for every column, in an order of additions that depends
+// on the three numbers alone.  `partial` is room for slices * columns sums.  `finished` is a counter for every 32
+// columns, which are 0, and are 0 again afterwards.
+template <class T, class Value, class Done>
+void ForEachColumn(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t columns,
+                   int64_t slices, T* partial, unsigned* finished, Value value, Done done) {
+  const dim3 blocks(static_cast<unsigned>((columns + loops::kTile - 1) / loops::kTile),
+                    static_cast<unsigned>(slices));
+  loops::EachColumn<<<blocks, dim3(loops::kTile, loops::kLanes), 0, queue.stream()>>>(
+      rows, columns, partial, finished, value, done);
   CheckCall(cudaGetLastError(), "a kernel's launch");
 }
 
@@ -124,6 +200,26 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, int6
       for (int64_t c = 0; c < columns; ++c) result = join(result, value(row, c));
       done(row, result);
     }
+  });
+}
+
+template <class T, class Value, class Done>
+void ForEachColumn(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, int64_t columns,
+                   int64_t slices, T* partial, unsigned* finished, Value value, Done done) {
+  loops::InStream(queue, launch, [=] {
+    for (int64_t column = 0; column < columns; ++column) {
+      for (int64_t slice = 0; slice < slices; ++slice) {
+        T sum{};
+        for (int64_t row = slice; row < rows; row += slices) sum = sum + value(row, column);
+        partial[slice * columns + column] = sum;
+      }
+      T all{};
+      for (int64_t slice = 0; slice < slices; ++slice) {
+        all = all + partial[slice * columns + column];
+      }
+      done(column, all);
+    }
+    if (*finished != 0) std::abort();
   });
 }
 

@@ -333,6 +333,7 @@ namespace dtrain {
 void StandinKernel(cudaStream_t stream, const KernelLaunch& launch, std::function<void()> run) {
   std::vector<Access> accesses(launch.accesses);
   accesses.insert(accesses.end(), launch.more.begin(), launch.more.end());
+  accesses.insert(accesses.end(), launch.rest.begin(), launch.rest.end());
   standin::LaunchKernel(stream, launch.name, std::move(accesses), std::move(run));
 }
 
