@@ -108,6 +108,13 @@ struct StepValues {
   int64_t first_position = 0;  // position of row 0 in the global batch
 };
 
+// The form in which a kernel reads a parameter and writes its gradient: that of the arenas, or another.
+struct ParamForm {
+  Format format = Format::kPlain;
+  DType dtype = DType::kF32;
+  bool plain() const { return format == Format::kPlain && dtype == DType::kF32; }
+};
+
 struct KernelNeeds {
   size_t scratch_bytes = 0;
   size_t saved_bytes = 0;
@@ -115,6 +122,9 @@ struct KernelNeeds {
   bool backward_reads_outputs = false;
   bool forward_in_place = false;   // output 0 may share input 0's memory
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
+  // By parameter; empty: all are plain.  The program makes such parameters before the first kernel of a step, all at
+  // once, and adds their gradients to the arena's.  So the kernel writes these with `=`, even with `accumulate`.
+  std::vector<ParamForm> params;
 };
 
 // A device with a queue repeats the work that a kernel has submitted (device/step_graph.h).  So its kernels read the
@@ -178,8 +188,10 @@ std::optional<KernelOffer> OfferPlain(const KernelRequest& request);
 //   sum      outputs[0], one double, = all elements of inputs[0], inputs[1], ... (fp32, plain), added
 //            one by one in this order: losses, and counts, which are whole and so exact
 //   zero     outputs[k] = 0 for every k: the gradients of a share without samples
+//   params   outputs[k] = inputs[k], a parameter, in the form of outputs[k] (ParamForm); Backward: input_gradients[k]
+//            = output_gradients[k], or += with `accumulate`.  Only for devices whose kernels want other forms.
 //
-// They get no parameters, no scratch and no saved memory; only reorder has a Backward.
+// They get no parameters, no scratch and no saved memory; only reorder and params have a Backward.
 //
 //   DTRAIN_INSERTED_KERNEL("add", DeviceKind::kCpu, MakeAdd);    // framework/kernels/<device>/
 class InsertedKernels {

@@ -16,9 +16,11 @@
 namespace dtrain {
 namespace {
 
-// Sets the addresses of this step's parameters or gradients.
-void BindParams(std::vector<Tensor>& tensors, const ArenaLayout& layout, int first, float* arena) {
+// Sets the addresses of this step's parameters or gradients, but of those that have a block of their own.
+void BindParams(std::vector<Tensor>& tensors, std::span<const int> blocks,
+                const ArenaLayout& layout, int first, float* arena) {
   for (size_t p = 0; p < tensors.size(); ++p) {
+    if (p < blocks.size() && blocks[p] >= 0) continue;
     tensors[p].data = arena == nullptr ? nullptr : arena + layout.entries[first + p].range.begin;
   }
 }
@@ -197,12 +199,44 @@ void Net::Bind(const Program& program, Op& op, const DeviceInputs& device_inputs
   args.worker_sums = device_inputs.input.worker_sums;
   BindInputs(program, op, device_inputs.input);
   if (op.layer == nullptr) return;
-  BindParams(op.params, graph_.weights(), op.layer->first_param,
+  BindParams(op.params, op.param_blocks, graph_.weights(), op.layer->first_param,
              const_cast<float*>(device_inputs.weights));
-  BindParams(op.state, graph_.state(), op.layer->first_state, device_inputs.state);
+  BindParams(op.state, {}, graph_.state(), op.layer->first_state, device_inputs.state);
+}
+
+// Adds the parameters of a call that have another form to `formed`, and what they are in an arena to `plain`.
+void Net::ListForms(const Op& op, const std::vector<Tensor>& of, float* arena) {
+  for (size_t p = 0; p < op.param_blocks.size(); ++p) {
+    if (op.param_blocks[p] < 0) continue;
+    const ArenaEntry& entry =
+        graph_.weights().entries[static_cast<size_t>(op.layer->first_param) + p];
+    forms_.plain.push_back({arena + entry.range.begin, of[p].shape});
+    forms_.formed.push_back(of[p]);
+  }
+}
+
+void Net::MakeForms(Program& program, const float* weights) {
+  if (program.params == nullptr) return;
+  forms_.Clear();
+  for (const Op& op : program.ops) ListForms(op, op.params, const_cast<float*>(weights));
+  KernelArgs args;
+  args.inputs = forms_.plain;
+  args.outputs = forms_.formed;
+  program.params->Forward(args);
+}
+
+// Adds the gradients of parameters that have another form to those in the arena.
+void Net::AddForms(Kernel& params, bool accumulate) {
+  if (forms_.plain.empty()) return;
+  KernelArgs args;
+  args.accumulate = accumulate;
+  args.output_gradients = forms_.formed;
+  args.input_gradients = forms_.plain;
+  params.Backward(args);
 }
 
 void Net::RunForward(Program& program, const DeviceInputs& device_inputs, KernelArgs& args) {
+  MakeForms(program, device_inputs.weights);
   for (Op& op : program.ops) {
     Bind(program, op, device_inputs, args);
     Call(op, false, args);
@@ -212,18 +246,34 @@ void Net::RunForward(Program& program, const DeviceInputs& device_inputs, Kernel
 void Net::RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
                       GradientSink* sink) {
   float* const device_gradients = copies_.Gradients(gradients, graph_.weights().size());
+  // Whether a layer's gradients must be complete before those of the next.
+  const bool by_layer = last && (sink != nullptr || gradients.queue == nullptr);
   for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
     if (op->has_backward) RunBackward(*op, device_gradients, args);
     if (op->params.empty()) continue;
+    if (by_layer && op->has_backward && op->own_params != nullptr) {
+      forms_.Clear();
+      ListForms(*op, op->param_gradients, device_gradients);
+      AddForms(*op->own_params, args.accumulate);
+    }
     // Overwrites whatever the kernel has computed.
     if (op->layer->frozen) WriteZeros(device_gradients, op->layer->param_range);
     if (last) Announce(gradients, op->layer->param_range, sink);
   }
+  if (by_layer || program.params == nullptr) return;
+  forms_.Clear();
+  for (const Op& op : program.ops) {
+    if (op.has_backward && op.own_params != nullptr && !op.layer->frozen) {
+      ListForms(op, op.param_gradients, device_gradients);
+    }
+  }
+  AddForms(*program.params, args.accumulate);
 }
 
 void Net::RunBackward(Op& op, float* gradients, KernelArgs& args) {
   if (op.layer != nullptr) {
-    BindParams(op.param_gradients, graph_.weights(), op.layer->first_param, gradients);
+    BindParams(op.param_gradients, op.param_blocks, graph_.weights(), op.layer->first_param,
+               gradients);
   }
   Call(op, true, args);
   if (op.add == nullptr) return;
@@ -460,6 +510,7 @@ StepDecoder& Net::StartDecoding(ConstArena weights, ConstArena state, const NetI
   KernelArgs args;
   static_cast<StepValues&>(args) = ValuesOf(input);
   const DeviceInputs device_inputs = Bring(weights, state, input);
+  MakeForms(program, device_inputs.weights);
   for (Op& op : program.ops) {
     Bind(program, op, device_inputs, args);
     if (StepDecoder* const decoder = op.kernel->step_decoder()) {

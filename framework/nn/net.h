@@ -159,6 +159,9 @@ class Net {
             KernelArgs& args) const;
   static void Give(const Op& op, KernelArgs& args);
   void Call(Op& op, bool backward, KernelArgs& args);
+  void ListForms(const Op& op, const std::vector<Tensor>& of, float* arena);
+  void MakeForms(Program& program, const float* weights);
+  void AddForms(Kernel& params, bool accumulate);
   void RunForward(Program& program, const DeviceInputs& device_inputs, KernelArgs& args);
   void RunBackward(Program& program, Arena gradients, KernelArgs& args, bool last,
                    GradientSink* sink);
@@ -189,6 +192,15 @@ class Net {
     Range range;
     ReadyEvent written;
   };
+  // Parameters or gradients in the arenas, and in the forms of their kernels.
+  struct Forms {
+    std::vector<Tensor> plain, formed;
+    void Clear() {
+      plain.clear();
+      formed.clear();
+    }
+  };
+  Forms forms_;
   std::vector<Announcement> announcements_;  // of the current step
   size_t announced_ = 0;                     // announcements passed to the sink
   Buffer sums_;                              // sums of the losses, and of each metric

@@ -228,6 +228,10 @@ class Compiler {
       const bool adds = std::any_of(op.addend_blocks.begin(), op.addend_blocks.end(),
                                     [](int block) { return block >= 0; });
       if (adds) op.add = InsertedKernels::Make("add", device_, "layer '" + op.name + "'");
+      if (op.param_blocks.empty()) continue;
+      op.own_params = InsertedKernels::Make("params", device_, "layer '" + op.name + "'");
+      if (program_.params != nullptr) continue;
+      program_.params = InsertedKernels::Make("params", device_, "model '" + graph_.name() + "'");
     }
   }
 

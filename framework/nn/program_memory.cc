@@ -61,6 +61,7 @@ class Placer {
     Slot& output = Root(op.output);
     output.block = RunsInPlace(op) ? Root(op.inputs[0]).block : NewBlock(BytesOf(output));
     Touch(output.block, i);
+    PlaceParams(op, i);
     // Every forward pass in training writes `saved`; only Backward reads it.
     if (op.needs.saved_bytes > 0) {
       op.saved_block = NewBlock(op.needs.saved_bytes);
@@ -72,6 +73,26 @@ class Placer {
       for (const int slot : op.inputs) Touch(Root(slot).block, BackwardTime(i));
     }
     if (op.needs.backward_reads_outputs) Touch(output.block, BackwardTime(i));
+  }
+
+  // They are made before the first call.  Gradients are added to the arena's behind the last one.
+  void PlaceParams(Op& op, int i) {
+    for (size_t p = 0; p < op.needs.params.size(); ++p) {
+      const ParamForm form = op.needs.params[p];
+      if (form.plain()) continue;
+      op.param_blocks.resize(op.needs.params.size(), -1);
+      op.param_gradient_blocks.resize(op.needs.params.size(), -1);
+      const size_t bytes =
+          static_cast<size_t>(op.layer->params[p].shape.count()) * SizeOf(form.dtype);
+      op.param_blocks[p] = NewBlock(bytes);
+      Touch(op.param_blocks[p], 0);
+      Touch(op.param_blocks[p], i);
+      if (!op.has_backward) continue;
+      Touch(op.param_blocks[p], BackwardTime(i));
+      op.param_gradient_blocks[p] = NewBlock(bytes);
+      Touch(op.param_gradient_blocks[p], BackwardTime(i));
+      Touch(op.param_gradient_blocks[p], 2 * ops_);
+    }
   }
 
   // The output may replace the input if no other call reads the input.
@@ -144,6 +165,17 @@ int RootOf(const Program& program, int slot) {
 
 void PlaceMemory(Program& program) { Placer(program).Run(); }
 
+void Program::BindForms(Op& op, std::byte* arena) const {
+  for (size_t p = 0; p < op.param_blocks.size(); ++p) {
+    if (op.param_blocks[p] < 0) continue;
+    Tensor& param = op.params[p];
+    param.dtype = op.needs.params[p].dtype;
+    param.format = op.needs.params[p].format;
+    param = At(param, *this, arena, op.param_blocks[p]);
+    op.param_gradients[p] = At(param, *this, arena, op.param_gradient_blocks[p]);
+  }
+}
+
 void Program::Bind(std::byte* arena) {
   for (size_t s = 0; s < slots.size(); ++s) {
     slots[s].tensor =
@@ -154,6 +186,7 @@ void Program::Bind(std::byte* arena) {
     op.input_gradients.clear();
     op.sums.clear();
     op.saved = op.saved_block < 0 ? nullptr : arena + blocks[op.saved_block].offset;
+    BindForms(op, arena);
     op.output_tensors = {slots[op.output].tensor};
     op.output_gradients = {
         At(slots[op.output].tensor, *this, arena, slots[RootOf(*this, op.output)].gradient_block)};

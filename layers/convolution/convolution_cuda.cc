@@ -1,8 +1,8 @@
 // Implements convolution on the GPU under the name "cudnn", for every shape that cuDNN supports.  If it has no
 // algorithm for groups, dilation or different sides, our own loops replace it (convolution_direct_cuda.cu).
 //
-// Images are channels last, as tensor cores require.  The weights stay in plain OIHW order in the arenas; cuDNN reads a
-// channels_last copy in scratch memory, and its gradient of that copy is reordered back.
+// Images are channels last, as tensor cores require.  The weights stay in plain OIHW order in the arenas; cuDNN reads
+// them channels last and in its own type, and writes their gradient so (KernelNeeds::params).
 //
 // Algorithms are chosen by a fixed rule, never by cuDNN's heuristics or timings: those deterministic ones that it has
 // for channels_last images. cuDNN chooses the kernel for an algorithm from the whole shape, so a sample's result may
@@ -123,11 +123,9 @@ class ConvolutionCuda : public Kernel {
     // The workspace comes first, because cuDNN prefers an alignment beyond a cache line's.
     const size_t most = std::max({forward_.workspace, data_.workspace, weights_.workspace});
     workspace_ = room_.Take(static_cast<int64_t>((most + sizeof(float) - 1) / sizeof(float)));
-    turned_ = room_.Take(w_shape_.count());
     if (type_ != CUDNN_DATA_FLOAT) {
       x16_ = room_.Take((x_count_ + 1) / 2);
       y16_ = room_.Take((y_shape_.count() + 1) / 2);
-      w16_ = room_.Take((w_shape_.count() + 1) / 2);
     }
     if (training_) partial_ = room_.Take(2 * pixels_.partial_sums());
   }
@@ -137,13 +135,15 @@ class ConvolutionCuda : public Kernel {
     needs.scratch_bytes = room_.bytes();
     needs.backward_reads_inputs = true;
     needs.backward_reads_outputs = relu_;
+    needs.params = {
+        {Format::kChannelsLast, type_ == CUDNN_DATA_FLOAT ? DType::kF32 : DType::kBF16}};
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
     float* const y = args.outputs[0].f32();
     DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(),
-            Factor(args, x16_, args.inputs[0].f32(), x_count_), w_.get(), Weights(args),
+            Factor(args, x16_, args.inputs[0].f32(), x_count_), w_.get(), args.params[0].data,
             window_.get(), forward_.algorithm, Scratch(args, workspace_), forward_.workspace,
             &kZero, y_.get(), Result(args, y16_, y));
     Deliver(args, y16_, y, y_shape_.count());
@@ -162,15 +162,13 @@ class ConvolutionCuda : public Kernel {
     DT_CUDA(cudnnConvolutionBackwardFilter, queue_.dnn(), &kOne, x_.get(),
             Factor(args, x16_, args.inputs[0].f32(), x_count_), y_.get(), dy_factor, window_.get(),
             weights_.algorithm, Scratch(args, workspace_), weights_.workspace, &kZero, w_.get(),
-            Result(args, w16_, Scratch(args, turned_)));
-    Deliver(args, w16_, Scratch(args, turned_), w_shape_.count());
-    ReorderImages(queue_, Turned(args), args.param_gradients[0], args.accumulate);
+            args.param_gradients[0].data);
     if (args.input_gradients[0].data == nullptr) return;
     DT_CHECK(wants_dx_) << "an input gradient that was not requested";
     float* const dx = args.input_gradients[0].f32();
-    DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), Weights(args), y_.get(),
-            dy_factor, window_.get(), data_.algorithm, Scratch(args, workspace_), data_.workspace,
-            &kZero, x_.get(), Result(args, x16_, dx));
+    DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), args.params[0].data,
+            y_.get(), dy_factor, window_.get(), data_.algorithm, Scratch(args, workspace_),
+            data_.workspace, &kZero, x_.get(), Result(args, x16_, dx));
     Deliver(args, x16_, dx, x_count_);
   }
 
@@ -202,20 +200,11 @@ class ConvolutionCuda : public Kernel {
   static float* Scratch(const KernelArgs& args, int64_t at) {
     return static_cast<float*>(args.scratch) + at;
   }
-  // Returns the channels_last copy of the weights or of their gradient.
-  Tensor Turned(const KernelArgs& args) const {
-    return {Scratch(args, turned_), w_shape_, DType::kF32, Format::kChannelsLast};
-  }
-
   // Returns `data` as cuDNN reads it: with bf16 a rounded copy, at offset `copy` of the scratch memory.
   const void* Factor(const KernelArgs& args, int64_t copy, const float* data, int64_t count) {
     if (type_ == CUDNN_DATA_FLOAT) return data;
     RoundToBf16(queue_, count, data, Scratch(args, copy));
     return Scratch(args, copy);
-  }
-  const void* Weights(const KernelArgs& args) {
-    ReorderImages(queue_, args.params[0], Turned(args));
-    return Factor(args, w16_, Scratch(args, turned_), w_shape_.count());
   }
   // Returns the address where cuDNN writes the result; Deliver then moves it to `data`.
   void* Result(const KernelArgs& args, int64_t copy, float* data) {
@@ -240,8 +229,8 @@ class ConvolutionCuda : public Kernel {
   Pass<cudnnConvolutionBwdFilterAlgo_t> weights_;
   Pass<cudnnConvolutionBwdDataAlgo_t> data_;
   FloatRoom room_;
-  int64_t workspace_ = 0, turned_ = 0, partial_ = 0;
-  int64_t x16_ = 0, y16_ = 0, w16_ = 0;  // bf16 copies; also of the gradients
+  int64_t workspace_ = 0, partial_ = 0;
+  int64_t x16_ = 0, y16_ = 0;  // bf16 copies; also of the gradients
 };
 
 std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,

@@ -116,6 +116,13 @@ class Runner {
     for (const RefTensor& param : args.params) {
       params_.push_back(Fill(variant.device, param, Format::kPlain, 0, param.shape[0], false));
     }
+    for (size_t p = 0; p < needs_.params.size(); ++p) {
+      const ParamForm form = needs_.params[p];
+      if (form.plain()) continue;
+      forms_.push_back({p, Cell(variant.device, args.params[p].shape, form.format, form.dtype),
+                        Cell(variant.device, args.params[p].shape, form.format, form.dtype)});
+    }
+    if (!forms_.empty()) make_forms_ = InsertedKernels::Make("params", variant.device, "a test");
     for (const RefTensor& state : args.state) {
       states_.push_back(Fill(variant.device, state, Format::kPlain, 0, state.shape[0], false));
     }
@@ -185,6 +192,7 @@ class Runner {
     input_views_ = Views(inputs_);
     output_views_ = Views(outputs_);
     param_views_ = Views(params_);
+    MakeForms();
     state_views_ = Views(states_);
     const bool in_place = options_.in_place && needs_.forward_in_place &&
                           !(HasBackward() && needs_.backward_reads_inputs);
@@ -206,6 +214,7 @@ class Runner {
     args.input_gradients = input_gradient_views_;
     args.param_gradients = param_gradient_views_;
     kernel_->Backward(args);
+    AddForms();
     for (const Tensor& dx : input_gradient_views_) {
       result.input_gradients.emplace_back();
       if (dx.data != nullptr) result.input_gradients.back() = PlainValues(variant_.device, dx);
@@ -213,6 +222,35 @@ class Runner {
     for (const Tensor& dw : param_gradient_views_) {
       result.param_gradients.push_back(PlainValues(variant_.device, dw));
     }
+  }
+
+  // What a program does for parameters in other forms (KernelNeeds::params).
+  void MakeForms() {
+    if (forms_.empty()) return;
+    std::vector<Tensor> plain, formed;
+    for (const Form& form : forms_) {
+      plain.push_back(param_views_[form.param]);
+      formed.push_back(form.value.tensor);
+      param_views_[form.param] = form.value.tensor;
+    }
+    KernelArgs args;
+    args.inputs = plain;
+    args.outputs = formed;
+    make_forms_->Forward(args);
+  }
+  void AddForms() {
+    if (forms_.empty() || param_gradient_views_.empty()) return;
+    std::vector<Tensor> plain, formed;
+    for (const Form& form : forms_) {
+      plain.push_back(param_gradients_[form.param].tensor);
+      formed.push_back(form.gradient.tensor);
+      param_gradient_views_[form.param] = plain.back();
+    }
+    KernelArgs args;
+    args.input_gradients = plain;
+    args.output_gradients = formed;
+    args.accumulate = options_.accumulate;
+    make_forms_->Backward(args);
   }
 
   void MakeGradients() {
@@ -234,6 +272,7 @@ class Runner {
     output_gradient_views_ = Views(output_gradients_);
     input_gradient_views_ = Views(input_gradients_);
     param_gradient_views_ = Views(param_gradients_);
+    for (const Form& form : forms_) param_gradient_views_[form.param] = form.gradient.tensor;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const bool wanted = options_.wants_input_gradients && setup_.HasGradient(i);
       if (!wanted) input_gradient_views_[i].data = nullptr;
@@ -252,6 +291,12 @@ class Runner {
   int64_t rows_ = 0;
   std::unique_ptr<Kernel> kernel_;
   KernelNeeds needs_;
+  struct Form {
+    size_t param;
+    Cell value, gradient;
+  };
+  std::vector<Form> forms_;
+  std::unique_ptr<Kernel> make_forms_;  // null if there are none
   std::vector<Cell> inputs_, outputs_, params_, states_;
   std::vector<Cell> output_gradients_, input_gradients_, param_gradients_;
   std::vector<Tensor> input_views_, output_views_, param_views_, state_views_;

@@ -1,0 +1,173 @@
+// Makes parameters in the forms that kernels want, and adds their gradients to the arena's: one kernel for all
+// (nn/kernel.h, "params").
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "framework/core/check.h"
+#include "framework/device/buffer.h"
+#include "framework/kernels/cuda/loops.h"
+#include "framework/nn/kernel.h"
+
+namespace dtrain {
+namespace {
+
+// A parameter [outer, inner, pixels]; its other form is [outer, pixels, inner].  Offsets are in bytes.
+struct Segment {
+  int64_t begin;  // number of its first element among those of all segments
+  int64_t plain, formed;
+  int64_t inner, pixels;
+  bool bf16, turned;
+
+  friend bool operator==(const Segment&, const Segment&) = default;
+
+  // Returns where element i of the other form is in plain order.
+  DT_DEVICE int64_t PlainAt(int64_t i) const {
+    if (!turned) return i;
+    const int64_t of = i / (inner * pixels), pixel = i / inner % pixels;
+    return (of * inner + i % inner) * pixels + pixel;
+  }
+};
+
+struct Segments {
+  const Segment* all;
+  int64_t count;
+
+  DT_DEVICE const Segment& Of(int64_t element) const {
+    int64_t first = 0, behind = count;
+    while (behind - first > 1) {
+      const int64_t middle = (first + behind) / 2;
+      (all[middle].begin <= element ? first : behind) = middle;
+    }
+    return all[first];
+  }
+};
+
+struct Span {  // memory from the first to behind the last of some tensors
+  std::byte* begin;
+  int64_t bytes;
+};
+
+Span SpanOf(std::span<const Tensor> tensors) {
+  std::byte *first = nullptr, *behind = nullptr;
+  for (const Tensor& of : tensors) {
+    auto* const begin = static_cast<std::byte*>(of.data);
+    std::byte* const end = begin + of.shape.count() * static_cast<int64_t>(SizeOf(of.dtype));
+    first = first == nullptr ? begin : std::min(first, begin);
+    behind = std::max(behind, end);
+  }
+  return {first, behind - first};
+}
+
+int64_t BytesOf(std::span<const Tensor> tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& of : tensors) {
+    bytes += of.shape.count() * static_cast<int64_t>(SizeOf(of.dtype));
+  }
+  return bytes;
+}
+
+void MakeForms(CudaQueue& queue, const Segments& segments, int64_t elements, const Span& plain,
+               const Span& formed, int64_t formed_bytes) {
+  ForEach(
+      queue,
+      {"parameters' forms",
+       {Reads(segments.all, segments.count), Reads(plain.begin, plain.bytes).Only(4 * elements, 1),
+        Writes(formed.begin, formed.bytes).Only(formed_bytes, 1)}},
+      elements, [=] DT_DEVICE(int64_t element) {
+        const Segment& of = segments.Of(element);
+        const int64_t i = element - of.begin;
+        const float value = reinterpret_cast<const float*>(plain.begin + of.plain)[of.PlainAt(i)];
+        std::byte* const to = formed.begin + of.formed;
+        if (of.bf16) {
+          reinterpret_cast<__nv_bfloat16*>(to)[i] = __float2bfloat16_rn(value);
+        } else {
+          reinterpret_cast<float*>(to)[i] = value;
+        }
+      });
+}
+
+void AddGradients(CudaQueue& queue, const Segments& segments, int64_t elements, const Span& plain,
+                  const Span& formed, int64_t formed_bytes, bool accumulate) {
+  ForEach(queue,
+          {"gradients of forms",
+           {Reads(segments.all, segments.count),
+            Stores(plain.begin, plain.bytes, accumulate).Only(4 * elements, 1),
+            Reads(formed.begin, formed.bytes).Only(formed_bytes, 1)}},
+          elements, [=] DT_DEVICE(int64_t element) {
+            const Segment& of = segments.Of(element);
+            const int64_t i = element - of.begin;
+            const std::byte* const from = formed.begin + of.formed;
+            const float value =
+                of.bf16 ? __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from)[i])
+                        : reinterpret_cast<const float*>(from)[i];
+            float& sum = reinterpret_cast<float*>(plain.begin + of.plain)[of.PlainAt(i)];
+            sum = accumulate ? sum + value : value;
+          });
+}
+
+class ParamForms : public Kernel {
+ public:
+  explicit ParamForms(const Device& device) : device_(device), queue_(QueueOf(device)) {}
+
+  void Forward(const KernelArgs& args) override {
+    const Span plain = SpanOf(args.inputs), formed = SpanOf(args.outputs);
+    const Segments segments = forward_.Of(device_, args.inputs, args.outputs);
+    MakeForms(queue_, segments, forward_.elements, plain, formed, BytesOf(args.outputs));
+  }
+  void Backward(const KernelArgs& args) override {
+    const Span plain = SpanOf(args.input_gradients), formed = SpanOf(args.output_gradients);
+    const Segments segments = backward_.Of(device_, args.input_gradients, args.output_gradients);
+    AddGradients(queue_, segments, backward_.elements, plain, formed,
+                 BytesOf(args.output_gradients), args.accumulate);
+  }
+
+ private:
+  // The segments in the device's memory.  Their offsets are the same in every step.
+  struct Table {
+    std::vector<Segment> segments;
+    Buffer memory;
+    int64_t elements = 0;
+
+    Segments Of(const Device& device, std::span<const Tensor> plain,
+                std::span<const Tensor> formed) {
+      std::vector<Segment> now;
+      int64_t begin = 0;
+      const std::byte *const first_plain = SpanOf(plain).begin, *const first = SpanOf(formed).begin;
+      for (size_t k = 0; k < plain.size(); ++k) {
+        const Shape& shape = plain[k].shape;
+        now.push_back({.begin = begin,
+                       .plain = static_cast<const std::byte*>(plain[k].data) - first_plain,
+                       .formed = static_cast<const std::byte*>(formed[k].data) - first,
+                       .inner = shape.rank() > 1 ? shape[1] : 1,
+                       .pixels = shape.rank() > 2 ? shape.CountFrom(2) : 1,
+                       .bf16 = formed[k].dtype == DType::kBF16,
+                       .turned = formed[k].format == Format::kChannelsLast});
+        begin += shape.count();
+      }
+      if (now != segments) {
+        const size_t bytes = now.size() * sizeof(Segment);
+        if (memory.bytes() < bytes) memory = Buffer(device, bytes);
+        device.queue->Upload(memory.data(), now.data(), bytes);
+        device.Record().Wait();
+        segments = std::move(now);
+        elements = begin;
+      }
+      return {static_cast<const Segment*>(memory.data()), std::ssize(segments)};
+    }
+  };
+
+  const Device device_;
+  CudaQueue& queue_;
+  Table forward_, backward_;
+};
+
+std::unique_ptr<Kernel> MakeParamForms(const Device& device) {
+  return std::make_unique<ParamForms>(device);
+}
+
+DTRAIN_INSERTED_KERNEL("params", DeviceKind::kCuda, MakeParamForms);
+
+}  // namespace
+}  // namespace dtrain
