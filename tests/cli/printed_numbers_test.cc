@@ -13,6 +13,7 @@
 #include "tests/cli/command_outcome.h"
 #include "tests/cli/planned_four.h"
 #include "tests/data/temp_folder.h"
+#include "tests/support/toy_translation.h"
 
 namespace dtrain {
 namespace {
@@ -100,6 +101,25 @@ TEST_F(PrintedNumbers, OfASimulationAreThoseOfItsSummary) {
                   fmt::format("{:.4f}", p50), fmt::format("{:.1f}", percent),
                   fmt::format("{:.2f}", mean), std::to_string(lead),
                   fmt::format("{:.1f}", bytes / 1e6), fmt::format("{:.2f}", 100 * accuracy)));
+}
+
+TEST_F(PrintedNumbers, OfATranslationHaveTwoDigits) {
+  WriteToyTranslation(folder_.path(), 64);
+  const std::string config = folder_.Write(
+      "toy_run.yaml", "model: {name: " + (folder_.path() / "toy.yaml").string() +
+                          "}\ndata: {name: multi30k, root: " +
+                          folder_.path().string() +
+                          "}\nbatch: 32\nepochs: 1\nthreads: 1\nstrategy: {name: ps_asp}\n"
+                          "cluster: {workers: 2, step_seconds: 0.1}\n");
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"simulate", "--config", config});
+    return RunCommand(more);
+  };
+  const CommandOutcome one = with({"--json"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  const double perplexity = json::parse(one.out)["test"]["perplexity"];
+  EXPECT_EQ(WordsOfLines(with({"--compare", "ps_asp"}).out).at(1).back(),
+            fmt::format("{:.2f}", perplexity));
 }
 
 TEST_F(PrintedNumbers, OfAnEvaluationHaveTheDigitsOfItsEpoch) {
