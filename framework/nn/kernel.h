@@ -88,6 +88,7 @@ struct KernelRequest {
   std::vector<Format> available;  // current format of each input
   std::vector<bool> needs_input_gradient;
   bool fused_relu = false;   // apply max(0, .) to output 0 (program.h)
+  bool fused_sum = false;    // add the last input to output 0, before a fused ReLU (program.h)
   Mode mode = Mode::kTrain;  // kEvaluate in every program for a frozen layer with state
   Device device;
 };
@@ -96,6 +97,7 @@ struct KernelRequest {
 struct KernelOffer {
   std::vector<Format> inputs;   // the formats it needs; the net reorders inputs that differ
   std::vector<Format> outputs;  // the formats it produces
+  bool sums = false;            // it does what fused_sum asks
   // The highest wins.  0: a fallback that works everywhere; negative: taken only if the plan names it.
   int preference = 0;
 };

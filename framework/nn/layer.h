@@ -119,6 +119,9 @@ class Layer {
   // such a layer to after it.
   virtual bool commutes_with_relu() const { return false; }
 
+  // True if the output is the sum of the inputs: fusion may let the kernel of an input's layer add the other input.
+  virtual bool adds_inputs() const { return false; }
+
   // Makes the layer sum over workers, for the run config's `batch_norm: sync`; called before the graph is compiled.
   virtual void SyncWorkers() {}
   virtual bool syncs_workers() const { return false; }

@@ -31,7 +31,7 @@ class Compiler {
 
   Program Run() {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) AddInput(static_cast<int>(i));
-    const auto accepts = [this](const Call& call) { return AcceptsRelu(call); };
+    const auto accepts = [this](const Call& call) { return Accepts(call); };
     for (const Call& call : FuseAll(graph_, accepts)) AddCall(call);
     AddSums();
     PlaceMemory(program_);
@@ -58,6 +58,7 @@ class Compiler {
     request.layer = layer.layer.get();
     request.layer_index = static_cast<uint64_t>(call.layer);
     request.fused_relu = call.fused_relu;
+    request.fused_sum = call.fused_sum;
     request.mode = layer.frozen && !layer.states.empty() ? Mode::kEvaluate : program_.mode;
     request.device = device_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -77,13 +78,20 @@ class Compiler {
   }
 
   // Called before formats are known, so it assumes plain inputs.
-  bool AcceptsRelu(Call call) const {
-    call.fused_relu = true;
+  bool Accepts(const Call& call) const {
     KernelRequest request = RequestFor(call);
     std::fill(request.available.begin(), request.available.end(), Format::kPlain);
     const auto& entries = KernelRegistry::Of(graph_.layers()[call.layer].type, device_.kind);
-    return std::any_of(entries.begin(), entries.end(),
-                       [&](const KernelEntry& entry) { return entry.offer(request).has_value(); });
+    return std::any_of(entries.begin(), entries.end(), [&](const KernelEntry& entry) {
+      return OfferOf(entry, request).has_value();
+    });
+  }
+
+  static std::optional<KernelOffer> OfferOf(const KernelEntry& entry,
+                                            const KernelRequest& request) {
+    std::optional<KernelOffer> offer = entry.offer(request);
+    if (offer && request.fused_sum && !offer->sums) return std::nullopt;
+    return offer;
   }
 
   struct Choice {
@@ -95,7 +103,7 @@ class Compiler {
     const auto named = kernels_.find(layer.name);
     Choice best;
     for (const KernelEntry& entry : KernelRegistry::Of(layer.type, device_.kind)) {
-      std::optional<KernelOffer> offer = entry.offer(request);
+      std::optional<KernelOffer> offer = OfferOf(entry, request);
       if (!offer) continue;
       if (named != kernels_.end() && named->second == entry.implementation) {
         return {&entry, std::move(*offer)};

@@ -22,6 +22,7 @@ namespace dtrain {
 struct Call {
   int layer = 0;  // index into Graph::layers()
   bool fused_relu = false;
+  bool fused_sum = false;   // the last input is that of a sum
   std::vector<int> inputs;  // graph values
   int output = 0;
 };
@@ -108,8 +109,10 @@ Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, co
 //   ReluIntoProducer       A -> relu            =>  A with fused_relu, where a kernel of A takes it
 //   ReluBehindCommuting    A -> relu -> maxpool =>  A -> maxpool with fused_relu: max(0, .) and max
 //                          commute, gradients included, and the pooled map is smaller
-using AcceptsRelu = std::function<bool(const Call&)>;  // true if a kernel of it accepts fused_relu
-std::vector<Call> FuseAll(const Graph& graph, const AcceptsRelu& accepts_relu);
+//   SumIntoProducer        A + b               =>  A with fused_sum, where a kernel of A takes it; a ReLU behind the
+//                          sum goes with it
+using Accepts = std::function<bool(const Call&)>;  // true if a kernel runs the call as it is fused
+std::vector<Call> FuseAll(const Graph& graph, const Accepts& accepts);
 std::vector<Call> CallsOf(const Graph& graph);  // the calls before any pass
 
 // Runs the third step of Compile.

@@ -38,6 +38,17 @@ struct Channels {
   }
 };
 
+// Finds the gradient behind the ReLU.  With a fused sum the input of the ReLU is not known, but its output y.
+struct Gate {
+  Channels kept;
+  const float *y, *dy;
+  float* open;  // the gradient by the other term of the sum; null: not wanted
+
+  DT_DEVICE float At(int64_t c, int64_t i, float x) const {
+    return y == nullptr ? kept.Open(c, x, dy[i]) : y[i] > 0 ? dy[i] : 0;
+  }
+};
+
 // Takes a channel's statistics from the batch and moves the running ones.
 struct BatchTaker {
   Channels kept;
@@ -74,6 +85,7 @@ class BatchNormCuda : public Kernel {
         uses_batch_(request.mode != Mode::kEvaluate),
         momentum_(request.mode == Mode::kEstimate ? 1 : norm_.momentum()),
         relu_(request.fused_relu),
+        adds_(request.fused_sum),
         count_(request.inputs[0].count()),
         channels_(request.inputs[0][1]),
         columns_(request.device, count_ / channels_, channels_) {
@@ -94,6 +106,7 @@ class BatchNormCuda : public Kernel {
     needs.saved_bytes = saved_.bytes();
     needs.scratch_bytes = scratch_.bytes();
     needs.backward_reads_inputs = uses_batch_ || relu_;
+    needs.backward_reads_outputs = relu_ && adds_;
     needs.forward_in_place = !uses_batch_;
     needs.backward_in_place = true;
     return needs;
@@ -108,13 +121,15 @@ class BatchNormCuda : public Kernel {
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
     const float* const x = args.inputs[0].f32();
+    const float* const added = adds_ ? args.inputs[1].f32() : nullptr;
     float* const y = args.outputs[0].f32();
     ForEach(queue_,
             {"batch norm apply",
-             {Reads(x, count_), Reads(kept.mean, channels), Reads(kept.scale, channels),
-              Reads(kept.bias, channels), Writes(y, count_)}},
+             {Reads(x, count_), Reads(added, count_), Reads(kept.mean, channels),
+              Reads(kept.scale, channels), Reads(kept.bias, channels), Writes(y, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
-              const float value = kept.Normalised(i % channels, x[i]);
+              float value = kept.Normalised(i % channels, x[i]);
+              if (added != nullptr) value += added[i];
               y[i] = kept.relu && value < 0 ? 0 : value;  // keeps a NaN
             });
   }
@@ -123,21 +138,26 @@ class BatchNormCuda : public Kernel {
     if (!uses_batch_) return BackwardOfFrozen(args);
     SumGradients(args);
     if (args.input_gradients[0].data == nullptr) return;
-    const Channels kept = KeptOf(args);
+    const Gate gate = GateOf(args);
+    const Channels kept = gate.kept;
     const int64_t channels = channels_;
-    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    const float* const x = args.inputs[0].f32();
     const float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
                                                                    Scratch(args) + from_scale_;
     float* const dx = args.input_gradients[0].f32();
+    // What SumGradients has written needs no gate.
+    const float* const open = gate.open;
+    const bool gates = open == nullptr;
     ForEach(queue_,
             {"batch norm gradient",
-             {Reads(x, count_), Reads(dy, count_), Reads(kept.mean, channels),
+             {Reads(x, count_), Reads(open, count_), Reads(gates ? gate.dy : nullptr, count_),
+              Reads(gates ? gate.y : nullptr, count_), Reads(kept.mean, channels),
               Reads(kept.scale, channels), Reads(relu_ ? kept.bias : nullptr, channels),
               Reads(from_bias, channels), Reads(from_scale, channels), Writes(dx, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
               const int64_t c = i % channels;
-              dx[i] = kept.scale[c] * kept.Open(c, x[i], dy[i]) - from_bias[c] -
-                      (x[i] - kept.mean[c]) * from_scale[c];
+              const float dy = open == nullptr ? gate.At(c, i, x[i]) : open[i];
+              dx[i] = kept.scale[c] * dy - from_bias[c] - (x[i] - kept.mean[c]) * from_scale[c];
             });
   }
 
@@ -212,10 +232,11 @@ class BatchNormCuda : public Kernel {
   // Computes {sum of dy, sum of dy (x - mean)} of each channel, and from them the parameters' gradients and the terms of
   // dx.
   void SumGradients(const KernelArgs& args) {
-    const Channels kept = KeptOf(args);
+    const Gate gate = GateOf(args);
+    const Channels kept = gate.kept;
     const int64_t channels = channels_;
     const bool accumulate = args.accumulate;
-    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    const float* const x = args.inputs[0].f32();
     const bool alone = Alone(args);
     double* const sums = alone ? nullptr : Sums(args);
     const bool wanted = args.input_gradients[0].data != nullptr, takes = alone && wanted;
@@ -225,7 +246,8 @@ class BatchNormCuda : public Kernel {
     SumColumns(
         queue_,
         {"batch norm gradient sums",
-         {Reads(x, count_), Reads(dy, count_), Reads(kept.mean, channels),
+         {Reads(x, count_), Reads(gate.dy, count_), Reads(gate.y, count_),
+          Writes(gate.open, count_), Reads(kept.mean, channels),
           Reads(relu_ ? kept.scale : nullptr, channels),
           Reads(relu_ ? kept.bias : nullptr, channels)}},
         {Writes(sums, 2 * channels), Reads(kept.inverse, channels),
@@ -236,8 +258,9 @@ class BatchNormCuda : public Kernel {
         columns_, Partial(args),
         [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
           const int64_t i = row * channels + c;
-          const double open = kept.Open(c, x[i], dy[i]);
-          return {open, open * (x[i] - kept.mean[c])};
+          const float open = gate.At(c, i, x[i]);
+          if (gate.open != nullptr) gate.open[i] = open;
+          return {open, static_cast<double>(open) * (x[i] - kept.mean[c])};
         },
         [=] DT_DEVICE(int64_t c, const SumPair& sum) {
           if (takes) taker.Take(c, sum);
@@ -257,19 +280,23 @@ class BatchNormCuda : public Kernel {
 
   // The statistics are constants, and the parameters' gradients are not needed.
   void BackwardOfFrozen(const KernelArgs& args) {
-    const Channels kept = KeptOf(args);
+    const Gate gate = GateOf(args);
+    const Channels kept = gate.kept;
     const int64_t channels = channels_;
-    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    const float* const x = relu_ && !adds_ ? args.inputs[0].f32() : nullptr;
     float* const dx = args.input_gradients[0].f32();
-    if (dx == nullptr) return;
+    if (dx == nullptr && gate.open == nullptr) return;
     ForEach(queue_,
             {"frozen batch norm gradient",
-             {Reads(relu_ ? x : nullptr, count_), Reads(dy, count_),
+             {Reads(x, count_), Reads(gate.dy, count_), Reads(gate.y, count_),
               Reads(relu_ ? kept.mean : nullptr, channels), Reads(kept.scale, channels),
-              Reads(relu_ ? kept.bias : nullptr, channels), Writes(dx, count_)}},
+              Reads(relu_ ? kept.bias : nullptr, channels), Writes(gate.open, count_),
+              Writes(dx, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
               const int64_t c = i % channels;
-              dx[i] = kept.scale[c] * (kept.relu ? kept.Open(c, x[i], dy[i]) : dy[i]);
+              const float dy = gate.At(c, i, x == nullptr ? 0 : x[i]);
+              if (gate.open != nullptr) gate.open[i] = dy;
+              if (dx != nullptr) dx[i] = kept.scale[c] * dy;
             });
   }
 
@@ -301,6 +328,12 @@ class BatchNormCuda : public Kernel {
     queue_.Upload(Sums(args), of_workers_.data(), bytes);
   }
 
+  Gate GateOf(const KernelArgs& args) const {
+    return {.kept = KeptOf(args),
+            .y = adds_ && relu_ ? args.outputs[0].f32() : nullptr,
+            .dy = args.output_gradients[0].f32(),
+            .open = adds_ ? args.input_gradients[1].f32() : nullptr};
+  }
   Channels KeptOf(const KernelArgs& args) const {
     float* const saved = static_cast<float*>(args.saved);
     return {.values = reinterpret_cast<double*>(saved + kept_values_),
@@ -324,7 +357,7 @@ class BatchNormCuda : public Kernel {
   const BatchNorm& norm_;
   const bool uses_batch_;  // computes with the statistics of the batch, not with the running ones
   const double momentum_;
-  const bool relu_;
+  const bool relu_, adds_;
   const int64_t count_, channels_;
   const ColumnSums columns_;
   FloatRoom saved_, scratch_;
@@ -340,7 +373,14 @@ std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const Ke
   return std::make_unique<BatchNormCuda>(request);
 }
 
-DTRAIN_KERNEL("batch_norm", DeviceKind::kCuda, "direct", OfferImage, MakeBatchNormCuda);
+std::optional<KernelOffer> OfferBatchNormCuda(const KernelRequest& request) {
+  KernelOffer offer = OfferImage(request);
+  offer.inputs.resize(request.inputs.size(), offer.inputs[0]);
+  offer.sums = true;
+  return offer;
+}
+
+DTRAIN_KERNEL("batch_norm", DeviceKind::kCuda, "direct", OfferBatchNormCuda, MakeBatchNormCuda);
 
 }  // namespace
 }  // namespace dtrain

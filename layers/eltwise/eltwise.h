@@ -18,6 +18,7 @@ class Eltwise : public Layer {
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   Cost CostOf(std::span<const Shape> inputs) const override;
   int input_count() const override { return kTwoOrMoreInputs; }
+  bool adds_inputs() const override { return operation_ == EltwiseOperation::kSum; }
 
   EltwiseOperation operation() const { return operation_; }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <cmath>
 
 #include "framework/core/error.h"
@@ -275,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, ResidualNetOnThreads, testing::Values(1, 2));
 TEST(ResidualNet, TheReluOfABlockIsFusedIntoNormAndSum) {
   const ResidualModel model = Residual();
   std::vector<std::string> fused;
-  for (const Call& call : FuseAll(model.graph, [](const Call&) { return true; })) {
+  for (const Call& call : FuseAll(model.graph, [](const Call& c) { return !c.fused_sum; })) {
     const GraphLayer& layer = model.graph.layers()[call.layer];
     EXPECT_NE(layer.type, "relu");
     if (call.fused_relu) fused.push_back(layer.name);
@@ -284,10 +286,32 @@ TEST(ResidualNet, TheReluOfABlockIsFusedIntoNormAndSum) {
                                           "stage2.1.bn1", "stage2.1.add"));
 }
 
+// A sum joins the layer that makes one of its terms, with its ReLU, behind what makes the other one.
+TEST(ResidualNet, TheSumOfABlockIsFusedIntoNorm) {
+  const ResidualModel model = Residual();
+  const auto accepts = [&](const Call& call) {
+    return !call.fused_sum || model.graph.layers()[call.layer].type == "batch_norm";
+  };
+  std::vector<std::string> fused;
+  std::set<int> made;
+  for (size_t i = 0; i < model.graph.inputs().size(); ++i) made.insert(static_cast<int>(i));
+  for (const Call& call : FuseAll(model.graph, accepts)) {
+    const GraphLayer& layer = model.graph.layers()[call.layer];
+    for (const int input : call.inputs) EXPECT_TRUE(made.contains(input)) << layer.name;
+    made.insert(call.output);
+    EXPECT_NE(layer.type, "eltwise");
+    if (!call.fused_sum) continue;
+    EXPECT_TRUE(call.fused_relu) << layer.name;
+    EXPECT_EQ(call.inputs.size(), 2U);
+    fused.push_back(layer.name);
+  }
+  EXPECT_THAT(fused, testing::ElementsAre("stage1.bn2", "stage2.0.shortcut_bn", "stage2.1.bn2"));
+}
+
 TEST(ResidualNet, TheReluOfASeparableNetIsFusedIntoProductsAndBehindMaxima) {
   const ResidualModel model = Residual(kSeparable);
   std::vector<std::string> fused;
-  for (const Call& call : FuseAll(model.graph, [](const Call&) { return true; })) {
+  for (const Call& call : FuseAll(model.graph, [](const Call& c) { return !c.fused_sum; })) {
     if (call.fused_relu) fused.push_back(model.graph.layers()[call.layer].name);
   }
   EXPECT_THAT(fused, testing::ElementsAre("gate", "adaptive"));
