@@ -140,5 +140,6 @@ bool AddStepKernels(DeviceKind device, const StepKernels& kernels);
 
 }  // namespace dtrain
 
-#define DTRAIN_STEP_KERNELS(device, kernels) \
-  [[maybe_unused]] static const bool kernels##_registered = ::dtrain::AddStepKernels(device, kernels)
+#define DTRAIN_STEP_KERNELS(device, kernels)                \
+  [[maybe_unused]] static const bool kernels##_registered = \
+      ::dtrain::AddStepKernels(device, kernels)

@@ -62,7 +62,8 @@ struct Op {
   // Holds, per parameter, the block of its other form (KernelNeeds::params) and of that form's gradient; -1: it is
   // read and written in the arenas.  Empty: all are.
   std::vector<int> param_blocks, param_gradient_blocks;
-  std::unique_ptr<Kernel> own_params;  // for the gradients of this call alone; null if all are plain
+  std::unique_ptr<Kernel>
+      own_params;  // for the gradients of this call alone; null if all are plain
   // Holds, per input, the block of its gradient, -1 if no kernel needs it.  If another reader has already written the
   // gradient, this kernel writes to one of `addend_blocks`, and `add` adds it.
   std::vector<int> gradient_blocks;
@@ -90,7 +91,8 @@ struct Program {
   // Slots of one double each, valid until another program runs.
   int loss_sum = -1;             // sum of the losses; -1: the model has no loss
   std::vector<int> metric_sums;  // sums of the metrics' counts, in the graph's order
-  std::unique_ptr<Kernel> params;  // makes the parameters that have other forms; null if there are none
+  std::unique_ptr<Kernel>
+      params;  // makes the parameters that have other forms; null if there are none
 
   // Sets every tensor's address in `arena`.
   void Bind(std::byte* arena);

@@ -82,7 +82,7 @@ struct DecoderSizes {
 
 // Returns true if decoder step t > 0 of training step `step` reads the target's token.
 constexpr bool TeacherForces(double probability, uint64_t seed, uint64_t layer_index, uint64_t step,
-                          int64_t t) {
+                             int64_t t) {
   return Random(seed, Purpose::kTeacherForcing, layer_index, step)
              .Uniform(static_cast<uint64_t>(t)) < static_cast<float>(probability);
 }

@@ -180,7 +180,8 @@ void ChooseLargest(CudaQueue& queue, const DeviceMatrix& scores, const int32_t* 
         return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
       },
       [=] DT_DEVICE(int64_t row, const Largest& largest) {
-        if (forced == nullptr || *forced == 0) tokens[row * apart] = static_cast<int32_t>(largest.at);
+        if (forced == nullptr || *forced == 0)
+          tokens[row * apart] = static_cast<int32_t>(largest.at);
       });
 }
 

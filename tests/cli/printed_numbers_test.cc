@@ -107,8 +107,7 @@ TEST_F(PrintedNumbers, OfATranslationHaveTwoDigits) {
   WriteToyTranslation(folder_.path(), 64);
   const std::string config = folder_.Write(
       "toy_run.yaml", "model: {name: " + (folder_.path() / "toy.yaml").string() +
-                          "}\ndata: {name: multi30k, root: " +
-                          folder_.path().string() +
+                          "}\ndata: {name: multi30k, root: " + folder_.path().string() +
                           "}\nbatch: 32\nepochs: 1\nthreads: 1\nstrategy: {name: ps_asp}\n"
                           "cluster: {workers: 2, step_seconds: 0.1}\n");
   const auto with = [&](std::vector<std::string> more) {
