@@ -91,6 +91,8 @@ class Pacer {
   // Returns the sink for the net in this step; `inner` must live until FinishStep.
   GradientSink* Wrap(GradientSink* inner);
   void FinishStep();
+  // True if some steps are delayed.
+  bool paces() const { return options_.step_seconds > 0 || options_.factor != nullptr; }
   // True if the step that has begun is delayed.
   bool delays() const { return active_; }
 

@@ -42,11 +42,6 @@ StepGraph::StepGraph(const Device& device, bool captures)
   device_.Record().Wait();
 }
 
-// What was submitted reads and writes the rings.
-StepGraph::~StepGraph() {
-  if (waiting() > 0) device_.Record().Wait();
-}
-
 void StepGraph::Begin() {
   DT_CHECK(!Full()) << "nobody has asked for the results of " << kSteps << " steps";
   key_.clear();

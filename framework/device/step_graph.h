@@ -14,8 +14,7 @@
 // memory; the next one with the same keys is captured; the device repeats it from then on.  The calls that submit a
 // part are not made again, so they must do nothing else.
 //
-// Nothing waits but Wait, and Begin where the results of kSteps steps have not been asked for.  The host may be ahead of
-// the device by as many.  A NaN or infinity is found by the kernels (StepState): from then on they change nothing, so
+// Nothing waits but Wait, which must be called before the results of more than kSteps steps are due.  A NaN or infinity is found by the kernels (StepState): from then on they change nothing, so
 // that the model is that of the step that found it, whenever the host looks.
 //
 // Only one thread may call a StepGraph, the one that submits work to the device's queue.
@@ -61,13 +60,13 @@ struct StepResults {
 
 class StepGraph {
  public:
-  static constexpr size_t kSteps = 64;         // steps whose results are kept
-  static constexpr size_t kValueBytes = 2048;  // of the values of a step
-  static constexpr size_t kGraphs = 256;       // the ones used last are kept
+  static constexpr size_t kSteps = 64;  // steps whose results are kept
+  // Room for the values of a step: a solver has one for every change of the learning rate between layers.
+  static constexpr size_t kValueBytes = 16384;
+  static constexpr size_t kGraphs = 256;  // the ones used last are kept
 
   // `device` has a queue.  Without `captures` every step is submitted kernel by kernel.
   explicit StepGraph(const Device& device, bool captures = true);
-  ~StepGraph();
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
@@ -89,11 +88,11 @@ class StepGraph {
   void Launch();
 
   // Waits for all steps so far, and returns the results of those that were not returned before, in order; valid until
-  // the next Begin.
+  // the next Wait.
   std::span<const StepResults> Wait();
   // Number of steps whose results were not returned.
   size_t waiting() const { return launched_ - told_; }
-  // True if the next Begin would wait.
+  // True if Wait must come before the next Begin.
   bool Full() const { return waiting() == kSteps; }
 
   StepState* state() const { return static_cast<StepState*>(state_.data()); }

@@ -345,8 +345,7 @@ void Net::WriteZeroGradients(Arena gradients, GradientSink* sink, PartOfStep par
   }
 }
 
-// Requests copies of the sums of the losses and metrics.  They are submitted after the forward pass, and are done when
-// the backward pass is, so that the host does not wait for them separately.
+// Requests copies of the sums of the losses and metrics, of an evaluation or on a device without a queue.
 void Net::AskForSums(const Program& program) {
   const size_t metrics = program.metric_sums.size();
   if (sums_.bytes() < (1 + metrics) * sizeof(double)) {

@@ -119,6 +119,7 @@ class Trainer : public RunHost {
   };
   std::vector<LateStep> late_;
   Nanos late_since_ = 0;                      // start of the first of them
+  Nanos late_waited_ = 0;                     // between them, for data
   std::optional<NonFinitePlace> non_finite_;  // what a device has found
   int64_t next_batch_ = 0;  // the number of mini-batches that this worker has had before
 
@@ -272,7 +273,9 @@ ExitCode Trainer::Loop() {
       const Nanos begun = WallNow();
       if (RankTimeline* timeline = exchange_->timeline()) timeline->Waited(asked, begun);
       TrainStep(*batch, std::move(turn), begun - asked);
+      const Nanos ended = WallNow();
       batch = batches->Next(late_.empty() ? ReadyEvent() : device().Record());
+      if (!late_.empty()) late_waited_ += WallNow() - ended;
     } else if (const std::optional<ExitCode> end = AtBoundary(turn.state)) {
       return *end;
     } else {
@@ -306,8 +309,12 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
 
 // True if nobody needs the result of the next step yet.
 bool Trainer::MayLag() const {
-  constexpr Nanos kLongest = 100'000'000;  // what the terminal and the status show is no older
-  return !config_.timeline && WallNow() - late_since_ < kLongest &&
+  // What the terminal and the status show is about as old as that, or as the step that the device is at.
+  constexpr double kLongest = 0.1;
+  if (config_.timeline || pacer_->paces() || accounts_.step_seconds.empty()) return false;
+  const auto steps = static_cast<double>(late_.size() + 1);
+  return steps * accounts_.step_seconds.back() < kLongest &&
+         ToSeconds(WallNow() - late_since_) < kLongest &&
          !outputs_.LineIsDue(now().step + std::ssize(late_) + 1);
 }
 
@@ -316,7 +323,7 @@ void Trainer::Settle() {
   const std::span<const StepResults> results = exchange_->results();
   DT_CHECK(results.size() == late_.size());
   const auto steps = static_cast<Nanos>(late_.size());
-  const Nanos total = WallNow() - late_since_;
+  const Nanos total = WallNow() - late_since_ - std::exchange(late_waited_, 0);
   for (size_t i = 0; i < late_.size(); ++i) {
     const auto& [batch, outcome] = late_[i];
     const StepResult result = Net::ResultOf(results[i]);

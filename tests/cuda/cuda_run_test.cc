@@ -130,6 +130,15 @@ TEST_F(CudaRunTest, ALossThatIsNoNumberEndsTheRun) {
   EXPECT_THAT(outcome.err, HasSubstr("NaN or infinity in the "));
 }
 
+// Jitter delays some of the steps: these are not part of a captured step.
+TEST_F(CudaRunTest, StepsWithJitterEndWithTheSameWeights) {
+  const std::string run = std::string(kOnDigits) + "--set epochs=4 ";
+  ASSERT_EQ(Run(run + "--output even").code, 0);
+  const Outcome jitter = Run(run + "--set cluster.jitter=0.1 --output jitter");
+  ASSERT_EQ(jitter.code, 0) << jitter.err;
+  EXPECT_EQ(FarthestOf("even", "jitter"), 0);
+}
+
 TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
   for (const std::string strategy : {"strategy.name=allreduce", "strategy.name=ps_ssp",
                                      "strategy.name=gssp", "strategy.name=inhad"}) {

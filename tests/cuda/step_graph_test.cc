@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -133,6 +134,29 @@ TEST(StepGraphs, AStepIsOneLaunchFromTheThirdOn) {
   for (int step = 0; step < 10; ++step) rig.Step();
   EXPECT_EQ(counter.Since().launches, 10U);
   EXPECT_EQ(counter.Since().waits, 0U);
+}
+
+// A solver has a value for every layer whose learning rate is not that of the one before.
+TEST(StepGraphs, AStepHasRoomForTheValuesOfManyLayers) {
+  StepGraph graph(DeviceUnderTest());
+  graph.Begin();
+  for (int layer = 0; layer < 200; ++layer) graph.Value(std::array<float, 20>{});
+  graph.Launch();
+  EXPECT_EQ(graph.Wait().size(), 1U);
+}
+
+// A copy from the host would be captured with its address of now.
+TEST(StepGraphs, WhatCannotBeCapturedIsSubmittedEveryTime) {
+  StepGraph graph(DeviceUnderTest());
+  const Buffer memory(DeviceUnderTest(), sizeof(double));
+  DeviceQueue& queue = *DeviceUnderTest().queue;
+  for (double value = 1; value < 6; ++value) {
+    graph.Begin();
+    graph.Add({memory.data()}, [&] { queue.Upload(memory.data(), &value, sizeof value); });
+    graph.Sum(static_cast<const double*>(memory.data()));
+    graph.Launch();
+    EXPECT_EQ(graph.Wait().back().sums[0], value);
+  }
 }
 
 class OnePartStep {

@@ -74,6 +74,31 @@ TEST(Prefetch, RunsAheadAsFarAsTheRing) {
   EXPECT_EQ(wait_for(4), 4U);
 }
 
+// A point in a device's work that is reached when the test says so.
+class Gate : public ReadyEvent::Mark {
+ public:
+  bool Done() const override { return open; }
+  void Wait() const override {
+    while (!open) ::usleep(100);
+  }
+  std::atomic<bool> open{false};
+};
+
+TEST(Prefetch, ABatchIsFilledAgainWhenTheDeviceHasReadIt) {
+  std::atomic<uint64_t> filled{0};
+  Prefetcher batches(kSet, 4, Counting(100, &filled), 3);
+  const auto gate = std::make_shared<Gate>();
+  const Batch* const first = batches.Next();
+  batches.Next(ReadyEvent(gate));
+  batches.Next();
+  ::usleep(20'000);
+  EXPECT_EQ(filled, 3U);
+  EXPECT_EQ(first->step, 0U);
+  gate->open = true;
+  for (int i = 0; i < 10'000 && filled < 5; ++i) ::usleep(1000);
+  EXPECT_EQ(filled, 5U);
+}
+
 TEST(Prefetch, TheRingIsAllocatedOnce) {
   Prefetcher batches(kSet, 4, Counting(100), 3);
   std::set<const void*> memory;

@@ -110,6 +110,8 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   class Captured;
 
   void WaitForAllQueues() const;
+  // CUDA would capture a copy with the host's address of now.  Throws Error.
+  void RefuseIfCaptured(const char* call) const;
   cudaEvent_t TakeEvent();
   void GiveBack(cudaEvent_t event);
 
@@ -123,6 +125,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
     size_t bytes = 0;
   };
   Room factors_[2];
+  bool captured_ = false;                  // by Capture, at the moment
   int64_t memory_version_ = 0;             // of factors_
   std::mutex mutex_;                       // guards spare_events_: any thread may drop a mark
   std::vector<cudaEvent_t> spare_events_;  // reused: each step needs one per gradient

@@ -176,6 +176,7 @@ void CudaQueue::After(DeviceQueue& other) {
 }
 
 void* CudaQueue::Allocate(size_t bytes) {
+  RefuseIfCaptured("cudaMalloc");
   DT_CUDA(cudaSetDevice, index_);
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes);
@@ -217,11 +218,17 @@ void CudaQueue::Unpin(void* memory) {
   cudaHostUnregister(memory);
 }
 
+void CudaQueue::RefuseIfCaptured(const char* call) const {
+  if (captured_) Refuse(call, "the step is being captured");
+}
+
 void CudaQueue::Upload(void* to, const void* from, size_t bytes) {
+  RefuseIfCaptured("cudaMemcpyAsync from the host");
   DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyHostToDevice, stream());
 }
 
 void CudaQueue::Download(void* to, const void* from, size_t bytes) {
+  RefuseIfCaptured("cudaMemcpyAsync to the host");
   DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToHost, stream());
 }
 
@@ -257,18 +264,21 @@ class CudaQueue::Captured : public DeviceGraph {
   cudaGraphExec_t graph_ = nullptr;
 };
 
-// In this mode another thread, which makes batches, may allocate and wait meanwhile.
+// In this mode another thread, which makes batches, may allocate and wait for its events meanwhile.
 std::unique_ptr<DeviceGraph> CudaQueue::Capture(const std::function<void()>& submit) {
   cudaGraph_t graph = nullptr;
   DT_CUDA(cudaStreamBeginCapture, stream(), cudaStreamCaptureModeThreadLocal);
+  captured_ = true;
   try {
     submit();
   } catch (...) {
+    captured_ = false;
     cudaStreamEndCapture(stream_.get(), &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
     cudaGetLastError();
     throw;
   }
+  captured_ = false;
   DT_CUDA(cudaStreamEndCapture, stream(), &graph);
   return std::make_unique<Captured>(shared_from_this(), graph);
 }
@@ -279,6 +289,9 @@ void CudaQueue::Copy(void* to, const void* from, size_t bytes) {
   DT_CUDA(cudaMemcpyAsync, to, from, bytes, cudaMemcpyDeviceToDevice, stream());
 }
 
-void CudaQueue::Wait() { DT_CUDA(cudaStreamSynchronize, stream()); }
+void CudaQueue::Wait() {
+  RefuseIfCaptured("cudaStreamSynchronize");
+  DT_CUDA(cudaStreamSynchronize, stream());
+}
 
 }  // namespace dtrain

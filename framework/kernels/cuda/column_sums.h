@@ -27,6 +27,9 @@ template <class T, class Value, class Done>
 void SumColumns(CudaQueue& queue, const KernelLaunch& launch,
                 std::initializer_list<Access> done_accesses, const ColumnSums& sums, T* partial,
                 Value value, Done done) {
+#ifdef __CUDACC__
+  static_assert(ColumnSums::kTile == loops::kTile && ColumnSums::kLanes == loops::kLanes);
+#endif
   unsigned* const finished = sums.finished();
   ForEachColumn(queue,
                 {launch.name,

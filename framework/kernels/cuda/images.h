@@ -34,6 +34,8 @@ void WidenBf16(CudaQueue& queue, int64_t count, const void* from, float* to);
 // adds up the slices.  The order of additions depends only on the shape.
 class ColumnSums {
  public:
+  static constexpr int64_t kTile = 32, kLanes = 8;  // those of ForEachColumn's blocks
+
   ColumnSums(const Device& device, int64_t rows, int64_t columns)
       : rows_(rows),
         columns_(columns),
@@ -52,7 +54,6 @@ class ColumnSums {
 
  private:
   static constexpr int64_t kThreads = 256 * 1024;  // that there should be
-  static constexpr int64_t kTile = 32, kLanes = 8;
   static constexpr int64_t kSliceRowsMin = 64;
 
   int64_t rows_, columns_, slices_;

@@ -38,7 +38,8 @@ void EndStep(const Device& device, std::span<const double* const> sums, StepResu
               results.sums[k] = k < count ? *from[k] : 0;
             }
             const bool first = state->non_finite.step == NonFinitePlace::kNone;
-            if (first && count > 0 && !std::isfinite(results.sums[0])) {
+            // The host reads the loss as a float (Reducer::OutcomeAlone).
+            if (first && count > 0 && !std::isfinite(static_cast<float>(results.sums[0]))) {
               state->non_finite.step = state->step;
             }
             results.non_finite = state->non_finite;

@@ -409,7 +409,10 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   NotWhileCapturing("cudaMalloc");
   return TheDevice().New(memory, bytes);
 }
-cudaError_t cudaFree(void* memory) { return TheDevice().Free(memory); }
+cudaError_t cudaFree(void* memory) {
+  NotWhileCapturing("cudaFree");
+  return TheDevice().Free(memory);
+}
 
 cudaError_t cudaMallocHost(void** memory, size_t bytes) {
   NotWhileCapturing("cudaMallocHost");
@@ -419,11 +422,13 @@ cudaError_t cudaMallocHost(void** memory, size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
+  NotWhileCapturing("cudaFreeHost");
   Pinned().Remove(memory);
   std::free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  NotWhileCapturing("cudaHostRegister");
   Pinned().Add(memory, bytes);
   return cudaSuccess;
 }
@@ -447,6 +452,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  NotWhileCapturing("cudaDeviceSynchronize");
   ++counts.waits;
   const std::lock_guard lock(streams_mutex);
   for (CUstream_st* const stream : Streams()) stream->Await(stream->asked_for());
@@ -505,6 +511,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  NotWhileCapturing("cudaEventQuery");
   return event->stream->HasDone(event->number) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -514,6 +521,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  NotWhileCapturing("cudaStreamWaitEvent");
   stream->Ask([of = event->stream, number = event->number] { of->Await(number); });
   return cudaSuccess;
 }
