@@ -43,7 +43,7 @@ StepGraph::StepGraph(const Device& device, bool captures)
 }
 
 void StepGraph::Begin() {
-  DT_CHECK(!Full()) << "nobody has asked for the results of " << kSteps << " steps";
+  DT_CHECK(!Full()) << "the results of " << kSteps << " steps have not been read";
   key_.clear();
   parts_.clear();
   sums_.clear();

@@ -42,7 +42,7 @@ class CpuVectorOps : public VectorOps {
   }
 
   ClipFactor Clip(double clip_norm, double factor, const float* values, int64_t n) override {
-    return {ClipScale(clip_norm, factor * factor * SumOfSquares(values, n))};
+    return LoopsOf({}).Clip(clip_norm, factor, values, n);
   }
 
   void Zero(float* to, int64_t n) override { std::fill_n(to, n, 0.0f); }

@@ -64,7 +64,7 @@ Call* ProducerOf(std::vector<Call>& calls, int value) {
   return it == calls.end() ? nullptr : &*it;
 }
 
-// Of the two terms the one that is made last takes the other, so that calls, and with them gradients, stay in their
+// The call that makes the last of the two terms takes the other, so that calls, and with them gradients, stay in their
 // order.
 bool SumIntoProducer(const Graph& graph, std::vector<Call>& calls, const Accepts& accepts) {
   for (const Call& sum : calls) {

@@ -102,7 +102,7 @@ struct KernelOffer {
   int preference = 0;
 };
 
-// Holds what a kernel is told anew in each step.
+// Holds the values that differ from step to step.
 struct StepValues {
   float loss_scale = 1;  // 1 / (terms of the global batch: samples, or words)
   uint64_t seed = 0;
@@ -124,7 +124,7 @@ struct KernelNeeds {
   bool backward_reads_outputs = false;
   bool forward_in_place = false;   // output 0 may share input 0's memory
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
-  // By parameter; empty: all are plain.  The program makes such parameters before the first kernel of a step, all at
+  // Holds a form for each parameter; empty: all are plain.  The program makes such parameters before the first kernel of a step, all at
   // once, and adds their gradients to the arena's.  So the kernel writes these with `=`, even with `accumulate`.
   std::vector<ParamForm> params;
 };

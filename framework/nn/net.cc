@@ -413,7 +413,7 @@ StepResult Net::Step(ConstArena weights, Arena gradients, Arena state, const Net
     run();
   } else {
     own_steps_->Begin();
-    args.values = own_steps_->Value(ValuesOf(input));
+    args.values = own_steps_->Value<StepValues>(args);
     own_steps_->Add({}, run);
     AddSums(*own_steps_, program);
     own_steps_->Launch();
@@ -433,7 +433,6 @@ StepResult Net::Submit(StepGraph& graph, ConstArena weights, Arena gradients, Ar
   }
   Program& program = ProgramFor(Mode::kTrain, input);
   KernelArgs args;
-  static_cast<StepValues&>(args) = ValuesOf(input);
   args.values = graph.Value(ValuesOf(input));
   args.progress = graph.state();
   key_ = {&program,        StepGraph::AsKey(program.id),

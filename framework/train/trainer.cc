@@ -74,7 +74,7 @@ class Trainer : public RunHost {
   bool MayLag() const;
   void Settle();
   void Finish(const BatchCounts& batch, const StepResult& result, const StepOutcome& outcome);
-  void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed);
+  void Account(int64_t samples, Nanos waited, Nanos started, Nanos computed, Nanos ended);
   void Follow(const StepOutcome& outcome);
   void ReadBoundary();
   void Log();
@@ -302,14 +302,14 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
     late_.push_back({batch, outcome});
     if (!exchange_->results().empty()) Settle();
   } else {
-    Account(batch.samples, waited, started, computed);
+    Account(batch.samples, waited, started, computed, WallNow());
     Finish(batch, result, outcome);
   }
 }
 
-// True if nobody needs the result of the next step yet.
+// Returns true if the result of the step at work is not needed yet.
 bool Trainer::MayLag() const {
-  // What the terminal and the status show is about as old as that, or as the step that the device is at.
+  // The terminal and the status show results that are about as old as that.
   constexpr double kLongest = 0.1;
   if (config_.timeline || pacer_->paces() || accounts_.step_seconds.empty()) return false;
   const auto steps = static_cast<double>(late_.size() + 1);
@@ -328,7 +328,7 @@ void Trainer::Settle() {
     const auto& [batch, outcome] = late_[i];
     const StepResult result = Net::ResultOf(results[i]);
     const auto at = [&](size_t k) { return late_since_ + total * static_cast<Nanos>(k) / steps; };
-    Account(batch.samples, 0, at(i), at(i + 1));
+    Account(batch.samples, 0, at(i), at(i + 1), at(i + 1));
     StepOutcome known = outcome;
     known.loss_sum = Reducer::OutcomeAlone(ReportOf(result, batch)).loss_sum;
     Finish(batch, result, known);
@@ -345,8 +345,7 @@ void Trainer::Finish(const BatchCounts& batch, const StepResult& result,
   Follow(outcome);
 }
 
-void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos computed) {
-  const Nanos ended = late_.empty() ? WallNow() : computed;
+void Trainer::Account(int64_t samples, Nanos waited, Nanos started, Nanos computed, Nanos ended) {
   if (RankTimeline* timeline = exchange_->timeline()) {
     timeline->Computed(started, computed, samples);
     timeline->Exposed(computed, ended);

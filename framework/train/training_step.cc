@@ -129,8 +129,8 @@ std::string FirstNotFinite(const ArenaLayout& layout, const float* weights, Cons
 }
 
 std::string FirstNotFinite(const ArenaLayout& layout, const NonFinitePlace& found) {
-  if (found.gradient == NonFinitePlace::kNone && found.weight == NonFinitePlace::kNone)
-    return "the loss";
+  const auto least = std::min(found.gradient, found.weight);
+  if (least == NonFinitePlace::kNone) return "the loss";
   const auto entry_of = [&](unsigned long long element) {
     return std::ranges::find_if(layout.entries, [&](const ArenaEntry& entry) {
       return element < static_cast<unsigned long long>(entry.range.end);

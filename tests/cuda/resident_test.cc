@@ -5,48 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/core/random.h"
 #include "tests/cuda/standin_counts.h"
 #include "tests/cuda/step_rig.h"
 
 namespace dtrain {
 namespace {
 
-std::vector<float> FloatsOf(const Buffer& buffer) {
-  return FloatsOf(buffer.arena(), static_cast<int64_t>(buffer.bytes() / sizeof(float)));
-}
-
-constexpr int64_t kSamples = 4;
-
-// It has enough weights that a selection of some is little beside them.
-constexpr char kNormed[] = R"(
-name: normed
-layers:
-  - {name: conv, type: convolution, outputs: 4, kernel: 5, bias: false}
-  - {name: norm, type: batch_norm}
-  - {name: relu, type: relu}
-  - {name: flat, type: flatten}
-  - {name: fc, type: inner_product, outputs: 10}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-  - {name: accuracy, type: accuracy, input: [fc, label]}
-)";
-
-// A training run of a model with batch normalisation.
-class Rig : public StepRig {
- public:
-  Rig(const Device& device, const std::string& solver)
-      : StepRig(
-            device, solver,
-            Graph::FromText(kNormed, "m.yaml",
-                            {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}, 10}}),
-            kSamples) {
-    const Random random(1, Purpose::kSelfTest);
-    for (int64_t i = 0; i < batch().fields[0].shape.count(); ++i) {
-      batch().fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
-    }
-    for (int i = 0; i < kSamples; ++i) batch().fields[1].i32()[i] = i;
-  }
-};
+using Rig = NormedRig;
 
 const Device kCpu = {DeviceKind::kCpu, 1, CpuIsa()};
 
@@ -72,7 +37,7 @@ TEST(GpuSteps, EverySolverTrainsAsOnTheCpuAndRepeatsToTheBit) {
     const std::vector<float> weights = cpu.Weights();
     EXPECT_LE(Distance(gpu.Weights(), weights), 1e-3 * Distance(before, weights)) << section;
     EXPECT_EQ(gpu.Weights(), again.Weights()) << section;
-    EXPECT_LE(Distance(FloatsOf(gpu.state), FloatsOf(cpu.state)), 1e-4) << section;
+    EXPECT_LE(Distance(gpu.Statistics(), cpu.Statistics()), 1e-4) << section;
   }
 }
 
@@ -129,7 +94,7 @@ TEST(GpuSteps, AnEvaluationBetweenStepsCopiesNoWeightsAndChangesNothing) {
   rig.exchange->Collect(false);
   {
     const Blob weights = rig.exchange->weights();
-    const std::vector<float> statistics = FloatsOf(rig.state);
+    const std::vector<float> statistics = rig.Statistics();
     rig.net.Evaluate(weights.arena(), rig.state.arena(), rig.Input());  // copies a program's tables
     Counter counter;
     if (Counter::Counts()) counter.Forget();

@@ -5,48 +5,21 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 
-#include "framework/core/random.h"
 #include "tests/cuda/standin_counts.h"
 #include "tests/cuda/step_rig.h"
 
 namespace dtrain {
 namespace {
 
-constexpr char kDropped[] = R"(
-name: dropped
-layers:
-  - {name: conv, type: convolution, outputs: 4, kernel: 5, bias: false}
-  - {name: norm, type: batch_norm}
-  - {name: relu, type: relu}
-  - {name: flat, type: flatten}
-  - {name: drop, type: dropout, ratio: 0.3}
-  - {name: fc, type: inner_product, outputs: 10}
-  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
-  - {name: accuracy, type: accuracy, input: [fc, label]}
-)";
-
 constexpr char kSolver[] =
     "{name: adam, lr: 0.01, weight_decay: 0.01, clip_norm: 0.5, schedule: {name: step, "
     "every: 0.01, factor: 0.5}}";
 
-class DroppedRig : public StepRig {
+class DroppedRig : public NormedRig {
  public:
   explicit DroppedRig(const std::string& solver = kSolver)
-      : StepRig(
-            DeviceUnderTest(), solver,
-            Graph::FromText(kDropped, "m.yaml",
-                            {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}, 10}}),
-            4) {
-    const Random random(1, Purpose::kSelfTest);
-    for (int64_t i = 0; i < batch().fields[0].shape.count(); ++i) {
-      batch().fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
-    }
-    for (int i = 0; i < 4; ++i) batch().fields[1].i32()[i] = i;
-  }
-
-  std::vector<float> Statistics() { return FloatsOf(state.arena(), graph().state().size()); }
+      : NormedRig(DeviceUnderTest(), solver, "0.3") {}
 };
 
 // The learning rate, the masks of dropout and Adam's corrections change from step to step.

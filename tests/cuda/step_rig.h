@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/comm/local/local_world.h"
+#include "framework/core/random.h"
 #include "framework/exchange/reducer.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
@@ -111,6 +112,38 @@ class StepRig {
 
  public:
   std::unique_ptr<Exchange> exchange;
+};
+
+// NormedRig: a run of a model with batch normalisation on four random images.  The model has enough weights that a
+// selection of some is little beside them.
+class NormedRig : public StepRig {
+ public:
+  static constexpr int64_t kSamples = 4;
+  // `ratio` of the dropout before the last layer.
+  NormedRig(const Device& device, const std::string& solver, const std::string& ratio = "0")
+      : StepRig(device, solver,
+                Graph::FromText(
+                    "name: normed\n"
+                    "layers:\n"
+                    "  - {name: conv, type: convolution, outputs: 4, kernel: 5, bias: false}\n"
+                    "  - {name: norm, type: batch_norm}\n"
+                    "  - {name: relu, type: relu}\n"
+                    "  - {name: flat, type: flatten}\n" +
+                        (ratio == "0" ? ""
+                                      : "  - {name: drop, type: dropout, ratio: " + ratio + "}\n") +
+                        "  - {name: fc, type: inner_product, outputs: 10}\n"
+                        "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n"
+                        "  - {name: accuracy, type: accuracy, input: [fc, label]}\n",
+                    "m.yaml", {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}, 10}}),
+                kSamples) {
+    const Random random(1, Purpose::kSelfTest);
+    for (int64_t i = 0; i < batch().fields[0].shape.count(); ++i) {
+      batch().fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
+    }
+    for (int i = 0; i < kSamples; ++i) batch().fields[1].i32()[i] = i;
+  }
+
+  std::vector<float> Statistics() { return FloatsOf(state.arena(), graph().state().size()); }
 };
 
 }  // namespace dtrain

@@ -224,7 +224,7 @@ class Runner {
     }
   }
 
-  // What a program does for parameters in other forms (KernelNeeds::params).
+  // Does what a program does for parameters in other forms (KernelNeeds::params).
   void MakeForms() {
     if (forms_.empty()) return;
     std::vector<Tensor> plain, formed;

@@ -22,8 +22,8 @@ inline KernelOffer OfferImage(const KernelRequest& request) {
   return {{ImageFormat(request.inputs[0])}, {ImageFormat(request.outputs[0])}};
 }
 
-// to = (or += if `add`) from.  Both are [N, C, H, W]; one must be plain, the other channels last.
-void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add = false);
+// to = from.  Both are [N, C, H, W]; one must be plain, the other channels last.
+void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to);
 
 // Convert `count` numbers from fp32 to bf16, rounding to nearest even, and back.
 void RoundToBf16(CudaQueue& queue, int64_t count, const float* from, void* to);

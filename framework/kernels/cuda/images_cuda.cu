@@ -7,18 +7,17 @@
 namespace dtrain {
 
 // Each thread finds the element of `from` that belongs at position i of `to`.
-void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to, bool add) {
+void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to) {
   const float* const x = from.f32();
   float* const y = to.f32();
   const int64_t channels = from.shape[1], pixels = from.shape.CountFrom(2);
   const bool to_last = to.format == Format::kChannelsLast;
   const int64_t count = from.shape.count();
-  ForEach(queue, {"reorder images", {Reads(x, count), Stores(y, count, add)}}, count,
+  ForEach(queue, {"reorder images", {Reads(x, count), Writes(y, count)}}, count,
           [=] DT_DEVICE(int64_t i) {
             const int64_t inner = to_last ? channels : pixels, outer = to_last ? pixels : channels;
             const int64_t image = i / (inner * outer), at = i % (inner * outer);
-            const float value = x[image * inner * outer + at % inner * outer + at / inner];
-            y[i] = add ? y[i] + value : value;
+            y[i] = x[image * inner * outer + at % inner * outer + at / inner];
           });
 }
 

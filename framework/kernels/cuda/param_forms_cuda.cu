@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "framework/core/check.h"
 #include "framework/device/buffer.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -68,18 +67,27 @@ int64_t BytesOf(std::span<const Tensor> tensors) {
   return bytes;
 }
 
-void MakeForms(CudaQueue& queue, const Segments& segments, int64_t elements, const Span& plain,
-               const Span& formed, int64_t formed_bytes) {
+// What a pass works on.
+struct FormPass {
+  Segments segments;
+  int64_t elements;
+  Span plain, formed;
+  int64_t formed_bytes;
+};
+
+void MakeForms(CudaQueue& queue, const FormPass& pass) {
+  const auto& [segments, elements, plain, formed, formed_bytes] = pass;
   ForEach(
       queue,
       {"parameters' forms",
        {Reads(segments.all, segments.count), Reads(plain.begin, plain.bytes).Only(4 * elements, 1),
         Writes(formed.begin, formed.bytes).Only(formed_bytes, 1)}},
-      elements, [=] DT_DEVICE(int64_t element) {
-        const Segment& of = segments.Of(element);
+      elements, [pass] DT_DEVICE(int64_t element) {
+        const Segment& of = pass.segments.Of(element);
         const int64_t i = element - of.begin;
-        const float value = reinterpret_cast<const float*>(plain.begin + of.plain)[of.PlainAt(i)];
-        std::byte* const to = formed.begin + of.formed;
+        const float value =
+            reinterpret_cast<const float*>(pass.plain.begin + of.plain)[of.PlainAt(i)];
+        std::byte* const to = pass.formed.begin + of.formed;
         if (of.bf16) {
           reinterpret_cast<__nv_bfloat16*>(to)[i] = __float2bfloat16_rn(value);
         } else {
@@ -88,21 +96,21 @@ void MakeForms(CudaQueue& queue, const Segments& segments, int64_t elements, con
       });
 }
 
-void AddGradients(CudaQueue& queue, const Segments& segments, int64_t elements, const Span& plain,
-                  const Span& formed, int64_t formed_bytes, bool accumulate) {
+void AddGradients(CudaQueue& queue, const FormPass& pass, bool accumulate) {
+  const auto& [segments, elements, plain, formed, formed_bytes] = pass;
   ForEach(queue,
           {"gradients of forms",
            {Reads(segments.all, segments.count),
             Stores(plain.begin, plain.bytes, accumulate).Only(4 * elements, 1),
             Reads(formed.begin, formed.bytes).Only(formed_bytes, 1)}},
-          elements, [=] DT_DEVICE(int64_t element) {
-            const Segment& of = segments.Of(element);
+          elements, [pass, accumulate] DT_DEVICE(int64_t element) {
+            const Segment& of = pass.segments.Of(element);
             const int64_t i = element - of.begin;
-            const std::byte* const from = formed.begin + of.formed;
+            const std::byte* const from = pass.formed.begin + of.formed;
             const float value =
                 of.bf16 ? __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from)[i])
                         : reinterpret_cast<const float*>(from)[i];
-            float& sum = reinterpret_cast<float*>(plain.begin + of.plain)[of.PlainAt(i)];
+            float& sum = reinterpret_cast<float*>(pass.plain.begin + of.plain)[of.PlainAt(i)];
             sum = accumulate ? sum + value : value;
           });
 }
@@ -112,15 +120,11 @@ class ParamForms : public Kernel {
   explicit ParamForms(const Device& device) : device_(device), queue_(QueueOf(device)) {}
 
   void Forward(const KernelArgs& args) override {
-    const Span plain = SpanOf(args.inputs), formed = SpanOf(args.outputs);
-    const Segments segments = forward_.Of(device_, args.inputs, args.outputs);
-    MakeForms(queue_, segments, forward_.elements, plain, formed, BytesOf(args.outputs));
+    MakeForms(queue_, forward_.PassOver(device_, args.inputs, args.outputs));
   }
   void Backward(const KernelArgs& args) override {
-    const Span plain = SpanOf(args.input_gradients), formed = SpanOf(args.output_gradients);
-    const Segments segments = backward_.Of(device_, args.input_gradients, args.output_gradients);
-    AddGradients(queue_, segments, backward_.elements, plain, formed,
-                 BytesOf(args.output_gradients), args.accumulate);
+    AddGradients(queue_, backward_.PassOver(device_, args.input_gradients, args.output_gradients),
+                 args.accumulate);
   }
 
  private:
@@ -128,23 +132,22 @@ class ParamForms : public Kernel {
   struct Table {
     std::vector<Segment> segments;
     Buffer memory;
-    int64_t elements = 0;
 
-    Segments Of(const Device& device, std::span<const Tensor> plain,
-                std::span<const Tensor> formed) {
+    FormPass PassOver(const Device& device, std::span<const Tensor> plain,
+                      std::span<const Tensor> formed) {
+      const Span of_plain = SpanOf(plain), of_formed = SpanOf(formed);
       std::vector<Segment> now;
-      int64_t begin = 0;
-      const std::byte *const first_plain = SpanOf(plain).begin, *const first = SpanOf(formed).begin;
+      int64_t elements = 0;
       for (size_t k = 0; k < plain.size(); ++k) {
         const Shape& shape = plain[k].shape;
-        now.push_back({.begin = begin,
-                       .plain = static_cast<const std::byte*>(plain[k].data) - first_plain,
-                       .formed = static_cast<const std::byte*>(formed[k].data) - first,
+        now.push_back({.begin = elements,
+                       .plain = static_cast<std::byte*>(plain[k].data) - of_plain.begin,
+                       .formed = static_cast<std::byte*>(formed[k].data) - of_formed.begin,
                        .inner = shape.rank() > 1 ? shape[1] : 1,
                        .pixels = shape.rank() > 2 ? shape.CountFrom(2) : 1,
                        .bf16 = formed[k].dtype == DType::kBF16,
                        .turned = formed[k].format == Format::kChannelsLast});
-        begin += shape.count();
+        elements += shape.count();
       }
       if (now != segments) {
         const size_t bytes = now.size() * sizeof(Segment);
@@ -152,9 +155,12 @@ class ParamForms : public Kernel {
         device.queue->Upload(memory.data(), now.data(), bytes);
         device.Record().Wait();
         segments = std::move(now);
-        elements = begin;
       }
-      return {static_cast<const Segment*>(memory.data()), std::ssize(segments)};
+      return {{static_cast<const Segment*>(memory.data()), std::ssize(segments)},
+              elements,
+              of_plain,
+              of_formed,
+              BytesOf(formed)};
     }
   };
 
