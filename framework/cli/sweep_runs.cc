@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-ConfigOptions OptionsOf(const SweepPlan& plan, const SweepRun& run) {
+ConfigOptions ConfigOptionsOf(const SweepPlan& plan, const SweepRun& run) {
   ConfigOptions options = plan.config;
   for (const Setting& setting : run.settings) options.overrides.push_back(setting.text());
   options.overrides.push_back("output=" + config::QuoteYaml(run.folder));
@@ -122,7 +122,7 @@ SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, boo
   for (const std::vector<Setting>& combination : Combinations(settings)) {
     SweepRun run{combination, VariedOf(combination, settings)};
     run.folder = (fs::path(plan.output) / OwnName(FolderNameOf(run.varied), used)).string();
-    const RunConfig config = LoadConfig(OptionsOf(plan, run));
+    const RunConfig config = LoadConfig(ConfigOptionsOf(plan, run));
     RefusePipes({options.file, config.model.file});
     ReadModel(config);
     run.done = LookInto(run, config, simulated);
@@ -132,7 +132,7 @@ SweepPlan PlanSweep(const ConfigOptions& options, const std::string& output, boo
 }
 
 std::vector<std::string> ArgumentsOf(const SweepPlan& plan, const SweepRun& run) {
-  std::vector<std::string> arguments = OptionsOf(plan, run).Arguments();
+  std::vector<std::string> arguments = ConfigOptionsOf(plan, run).Arguments();
   arguments.insert(arguments.begin(), plan.simulated ? "simulate" : "train");
   arguments.insert(arguments.end(), {"--output", run.folder});
   if (plan.simulated) {
@@ -146,7 +146,7 @@ std::vector<std::string> ArgumentsOf(const SweepPlan& plan, const SweepRun& run)
 }
 
 bool IsDone(const SweepPlan& plan, const SweepRun& run) {
-  return LookInto(run, LoadConfig(OptionsOf(plan, run)), plan.simulated);
+  return LookInto(run, LoadConfig(ConfigOptionsOf(plan, run)), plan.simulated);
 }
 
 ResultTable TableOf(const SweepPlan& plan) {
