@@ -43,7 +43,7 @@ class AttentionDecoderCuda : public Kernel {
         N_(request.inputs[3][0]),
         T_(request.inputs[3][1]),
         training_(request.mode == Mode::kTrain),
-        queue_(QueueOf(request.device)),
+        queue_(ProductQueueOf(request.device)),
         embedding_gradient_(N_ * T_, sizes_.V, sizes_.E) {
     PlaceMemory();
     if (!training_) step_decoder_ = MakeAttentionStepDecoderCuda(layer_, request.device);

@@ -10,7 +10,7 @@ namespace {
 class InnerProductCublas : public Kernel {
  public:
   explicit InnerProductCublas(const KernelRequest& request)
-      : queue_(QueueOf(request.device)),
+      : queue_(ProductQueueOf(request.device)),
         in_(static_cast<const InnerProduct*>(request.layer)->inputs()),
         out_(static_cast<const InnerProduct*>(request.layer)->outputs()),
         rows_(request.inputs[0].count() / in_),

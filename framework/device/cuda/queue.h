@@ -119,6 +119,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   const Precision precision_;
   Owned<cudaStream_t, &cudaStreamDestroy> stream_;
   Owned<cublasHandle_t, &cublasDestroy> blas_;
+  void* blas_workspace_ = nullptr;
   Owned<cudnnHandle_t, &cudnnDestroy> dnn_;
   struct Room {
     void* memory = nullptr;

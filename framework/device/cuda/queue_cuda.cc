@@ -94,13 +94,20 @@ CudaQueue::CudaQueue(int index, Precision precision) : index_(index), precision_
   stream_.reset(stream);
 }
 
+// Products get their workspace from here: cuBLAS would take memory of its own for each captured step, and might choose
+// another kernel for it than for a step that is submitted.  The size is what cuBLAS recommends for Hopper; 4 MiB are
+// enough for earlier GPUs.
+constexpr size_t kBlasWorkspace = size_t{32} << 20;
+
 cublasHandle_t CudaQueue::blas() {
   const cudaStream_t of = stream();
   if (blas_ == nullptr) {
     cublasHandle_t blas = nullptr;
     DT_CUDA(cublasCreate, &blas);
     Owned<cublasHandle_t, &cublasDestroy> made(blas);
-    DT_CUDA(cublasSetStream, blas, of);
+    DT_CUDA(cublasSetStream, blas, of);  // forgets a workspace
+    if (blas_workspace_ == nullptr) blas_workspace_ = Allocate(kBlasWorkspace);
+    DT_CUDA(cublasSetWorkspace, blas, blas_workspace_, kBlasWorkspace);
     blas_ = std::move(made);
   }
   return blas_.get();
@@ -127,6 +134,8 @@ void CudaQueue::WaitForAllQueues() const {
 
 CudaQueue::~CudaQueue() {
   WaitForAllQueues();
+  blas_.reset();
+  cudaFree(blas_workspace_);
   for (const Room& room : factors_) cudaFree(room.memory);
   for (const cudaEvent_t event : spare_events_) cudaEventDestroy(event);
 }

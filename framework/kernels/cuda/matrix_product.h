@@ -8,6 +8,14 @@
 
 namespace dtrain {
 
+// Returns the device's queue with cuBLAS and its workspace in place.  A kernel that multiplies takes it when it is made:
+// before the net places its memory in what is left, and before a step is captured.
+inline CudaQueue& ProductQueueOf(const Device& device) {
+  CudaQueue& queue = QueueOf(device);
+  queue.blas();
+  return queue;
+}
+
 // A non-owning view of a row-major matrix in the GPU's memory; rows are `stride` (>= columns) floats apart.
 struct DeviceMatrix {
   float* data = nullptr;

@@ -35,7 +35,7 @@ class RecurrentKernelCuda : public Kernel {
         width_(directions_ * hidden_),
         row_(cell.row * hidden_),
         training_(request.mode == Mode::kTrain),
-        queue_(QueueOf(request.device)) {
+        queue_(ProductQueueOf(request.device)) {
     PlaceMemory();
   }
 

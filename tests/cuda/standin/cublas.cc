@@ -9,6 +9,8 @@
 
 struct cublasContext {
   cudaStream_t stream = nullptr;
+  void* workspace = nullptr;  // given by the user
+  size_t workspace_bytes = 0;
 };
 
 namespace {
@@ -122,7 +124,13 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  handle->stream = stream;
+  *handle = {.stream = stream};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
+  if (!dtrain::standin::OnDevice(workspace, bytes)) return CUBLAS_STATUS_INVALID_VALUE;
+  handle->workspace = workspace;
+  handle->workspace_bytes = bytes;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -146,6 +154,11 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                          ldc};
   if (!Knows(type_a, type_b, type_c, type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!Fits(first)) return CUBLAS_STATUS_INVALID_VALUE;
+  // The real library would take its own, which a captured step must not.
+  if (handle->workspace == nullptr ||
+      !dtrain::standin::OnDevice(handle->workspace, handle->workspace_bytes)) {
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  }
   if (m == 0 || n == 0 || batches == 0) return CUBLAS_STATUS_SUCCESS;
   const dtrain::Access result =
       dtrain::Stores(first.c, m, first.beta != 0)
