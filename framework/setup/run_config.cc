@@ -316,7 +316,7 @@ void ReadMachine(Reader root, const std::string& config_file, bool recorded, Run
   run.device = static_cast<std::string>(
       root.String("device", "auto")
           .OneOf({"auto", "cpu", "cuda"})
-          .Help("device to train on: cpu, or cuda for a GPU; auto takes the CPU"));
+          .Help("device to train on: cpu, or cuda for a GPU; auto takes a GPU that is there"));
   run.precision = static_cast<std::string>(
       root.String("precision", "fp32")
           .OneOf({"fp32", "tf32", "bf16"})

@@ -247,8 +247,26 @@ Device DeviceOf(const ExecutionPlan& plan) {
   return device;
 }
 
+namespace {
+
+// /dev/dxg: Linux under Windows (WSL).
+bool HasGpuDriver() {
+  std::error_code error;
+  return fs::exists("/dev/nvidiactl", error) || fs::exists("/dev/dxg", error);
+}
+
+}  // namespace
+
+DeviceKind AutoDevice(bool driver, const fs::path& folder) {
+  return driver && !WhyNoCuda(folder) ? DeviceKind::kCuda : DeviceKind::kCpu;
+}
+
 DeviceKind DeviceKindOf(const std::string& device) {
-  if (device == "auto" || device == "cpu") return DeviceKind::kCpu;
+  if (device == "auto") {
+    static const DeviceKind found = AutoDevice(HasGpuDriver());
+    return found;
+  }
+  if (device == "cpu") return DeviceKind::kCpu;
   if (device == "cuda") return DeviceKind::kCuda;
   throw ConfigError("no device is called '" + device + "'", "allowed: auto, cpu, cuda");
 }
@@ -265,15 +283,13 @@ void CheckDevice(const RunConfig& config) {
 
 void TellDevice(const RunConfig& config) {
   if (config.device != "auto") return;
-  static constexpr char kTakesTheCpu[] = "device: auto takes the CPU, not a GPU: {}";
-  std::error_code error;  // /dev/dxg: Linux under Windows (WSL)
-  if (!fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/dxg", error)) {
-    // Opening CUDA's libraries takes a while, and the user of this machine expects no GPU.
-    return log::Debug(kTakesTheCpu, "this machine has no NVIDIA driver");
+  if (DeviceKindOf(config.device) == DeviceKind::kCuda) {
+    return log::Info("device: auto takes the GPU, {}", CudaGpu());
   }
+  static constexpr char kTakesTheCpu[] = "device: auto takes the CPU, not a GPU: {}";
+  if (!HasGpuDriver()) return log::Debug(kTakesTheCpu, "this machine has no NVIDIA driver");
   const auto lack = WhyNoCuda();
-  log::Info(kTakesTheCpu,
-            lack ? lack->why : "one is here, but it is taken with device: cuda alone");
+  if (lack) log::Info(kTakesTheCpu, lack->why);
 }
 
 void TellModel(const Graph& graph) {

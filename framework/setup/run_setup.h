@@ -74,14 +74,18 @@ bool ComputesInBf16(const ExecutionPlan& plan);
 // DeviceKindOf, PrecisionOf and OpenCuda throw.
 Device DeviceOf(const ExecutionPlan& plan);
 
-// Returns the device of a plan or a config; "auto" is the CPU.  Throws ConfigError for any other word.
+// Returns the device of a plan or a config; "auto" is AutoDevice.  Throws ConfigError for any other word.
 DeviceKind DeviceKindOf(const std::string& device);
+
+// Returns what `device: auto` takes in this process: a GPU if there is one that OpenCuda would use, else the CPU.  Looks
+// only where `driver` is true, since opening CUDA's libraries takes a while.  `folder` as for WhyNoCuda.
+DeviceKind AutoDevice(bool driver, const std::filesystem::path& folder = "");
 
 // Throws ConfigError if this machine lacks the config's device, or cannot compute on it with the config's precision.
 void CheckDevice(const RunConfig& config);
 
-// Reports which device `device: auto` takes, and why not the other: always if the machine may have a GPU, else only
-// with --verbose.  Reports nothing if the config names a device.  Called by one rank of a run.
+// Reports which device `device: auto` takes, and why not a GPU: always if the machine may have one, else only with
+// --verbose.  Reports nothing if the config names a device.  Called by one rank of a run.
 void TellDevice(const RunConfig& config);
 
 // Prints the model's warnings, for example of layers that make no sense with its data.  Called by one rank of a run.

@@ -8,6 +8,7 @@
 
 #include <regex>
 
+#include "framework/setup/run_setup.h"
 #include "tests/cuda/module_under_test.h"
 #include "tests/system/system_fixture.h"
 
@@ -232,6 +233,12 @@ TEST_F(CudaRunTest, ComputesWhereDeviceSays) {
   }
 }
 
+TEST_F(CudaRunTest, AutoIsTheGpuOfTheModule) {
+  const fs::path folder = ModuleBesideTests() ? ProgramFolder() : folder_ / "bin";
+  EXPECT_EQ(AutoDevice(true, folder), DeviceKind::kCuda);
+  EXPECT_EQ(AutoDevice(false, folder), DeviceKind::kCpu);
+}
+
 // These tests need output that only the stand-in is sure to give.
 class CudaStandinTest : public CudaRunTest {};
 
@@ -245,12 +252,13 @@ TEST_F(CudaStandinTest, TheDoctorNamesItAndItsMemory) {
 TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
   const std::string run =
       std::string(kOnDigits) + "--output run --set data.train_samples=1024 --set batch=1024 ";
-  const Outcome tiny = Run(run, "DTRAIN_STANDIN_MIB=1");
+  // Products have 32 MiB for themselves.
+  const Outcome tiny = Run(run, "DTRAIN_STANDIN_MIB=33");
   EXPECT_EQ(tiny.code, 2);
   EXPECT_THAT(tiny.err,
-              AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr(" MiB of 1.0 MiB are free"),
+              AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr(" MiB of 33.0 MiB are free"),
                     HasSubstr("samples that are evaluated at a time: a smaller model")));
-  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=16");
+  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=48");
   EXPECT_EQ(small.code, 2);
   std::smatch found;
   ASSERT_TRUE(
@@ -260,7 +268,7 @@ TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
       << small.err;
   const int most = std::stoi(found[1]);
   const auto fits = [&](const std::string& keys) {
-    return Run(run + keys, "DTRAIN_STANDIN_MIB=16").code == 0;
+    return Run(run + keys, "DTRAIN_STANDIN_MIB=48").code == 0;
   };
   EXPECT_TRUE(fits("--set accumulate=" + found.str(2)));
   fs::remove_all(folder_ / "run");

@@ -33,14 +33,17 @@ RunConfig Read(const std::string& device, bool with_model) {
   return with_model ? ReadRunConfig(document) : ReadGhostConfig(document);
 }
 
-TEST(DeviceKey, AutoAndCpuAreTheCpu) {
+TEST(DeviceKey, AutoIsAGpuThatIsThere) {
   for (const char* device : {"auto", "cpu"}) {
     const RunConfig config = Read(device, true);
     EXPECT_EQ(config.device, device);
     const ExecutionPlan plan = DecidePlan(config, ReadModel(config), 1, 1);
-    EXPECT_EQ(plan.device, "cpu");
-    EXPECT_EQ(DeviceOf(plan).kind, DeviceKind::kCpu);
+    EXPECT_EQ(plan.device, NameOf(DeviceKindOf(device)));
+    EXPECT_EQ(DeviceOf(plan).kind, DeviceKindOf(device));
   }
+  EXPECT_EQ(DeviceKindOf("cpu"), DeviceKind::kCpu);
+  EXPECT_EQ(AutoDevice(false), DeviceKind::kCpu) << "nothing is opened without a driver";
+  EXPECT_EQ(AutoDevice(true), WhyNoCuda() ? DeviceKind::kCpu : DeviceKind::kCuda);
 }
 
 // With the module built, a config for a GPU is accepted on any machine; a run without a GPU is refused.
