@@ -40,9 +40,9 @@ class ReadyEvent {
 
 // Precision is the number format of large matrix products' factors (`precision` of a run).
 //
-// It concerns products only: parameters, activations, gradients, statistics and the solver are fp32 everywhere, so
-// checkpoints and messages between ranks do not depend on it.  Products accumulate in fp32 in every format; README.md
-// lists its meaning on each device.
+// Parameters, their gradients, statistics and the solver are fp32 everywhere, so checkpoints and messages between ranks
+// do not depend on it.  Products accumulate in fp32 in every format.  README.md lists its meaning on each device, and
+// where images between layers are bf16 as well.
 enum class Precision {
   kFp32,
   kTf32,  // factors keep 10 bits of fraction: the GPU's tensor cores

@@ -19,15 +19,15 @@
 namespace dtrain {
 
 // The element type is a run-time value, not a template parameter.
-enum class DType : uint8_t { kF32, kBF16, kI32, kU8, kF64 };
+enum class DType : uint8_t { kF32, kBF16, kF16, kI32, kU8, kF64 };
 
 constexpr size_t SizeOf(DType dtype) {
-  constexpr size_t kBytes[] = {4, 2, 4, 1, 8};
+  constexpr size_t kBytes[] = {4, 2, 2, 4, 1, 8};
   return kBytes[static_cast<size_t>(dtype)];
 }
 
 constexpr std::string_view NameOf(DType dtype) {
-  return NameIn({"fp32", "bf16", "int32", "uint8", "fp64"}, dtype);
+  return NameIn({"fp32", "bf16", "fp16", "int32", "uint8", "fp64"}, dtype);
 }
 
 enum class Format : uint8_t { kPlain, kChannelsLast, kBatchBlocked };
@@ -38,14 +38,38 @@ constexpr std::string_view NameOf(Format format) {
   return NameIn({"plain", "channels_last", "batch_blocked"}, format);
 }
 
+// What a kernel may choose about numbers in memory: their order and type.
+struct Form {
+  Format format = Format::kPlain;
+  DType dtype = DType::kF32;
+
+  constexpr Form() = default;
+  constexpr Form(Format order, DType type = DType::kF32) : format(order), dtype(type) {}
+  friend bool operator==(const Form&, const Form&) = default;
+
+  bool plain() const { return *this == Form(); }  // that of arenas and of what is sent
+};
+
+// Returns "channels_last" or "channels_last bf16".
+inline std::string NameOf(const Form& form) {
+  std::string name(NameOf(form.format));
+  if (form.dtype != DType::kF32) name.append(" ").append(NameOf(form.dtype));
+  return name;
+}
+
 struct Tensor {
   void* data = nullptr;
   Shape shape;
   DType dtype = DType::kF32;
   Format format = Format::kPlain;
 
-  float* f32() const { return static_cast<float*>(data); }
-  int32_t* i32() const { return static_cast<int32_t*>(data); }
+  Form form() const { return {format, dtype}; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+  float* f32() const { return as<float>(); }
+  int32_t* i32() const { return as<int32_t>(); }
 };
 
 // Returns the number of elements that a tensor of this shape occupies in `format`, padding lanes included.

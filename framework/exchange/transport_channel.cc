@@ -8,19 +8,19 @@
 namespace dtrain {
 namespace {
 
-// Form is the kind and number format of the vector that is sent with a message.
-enum class Form : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
+// Encoding is the kind and number format of the vector that is sent with a message.
+enum class Encoding : uint8_t { kNothing, kDense, kSparse, kFp16, kBf16 };
 
-Form FormOf(const std::optional<VectorSlice>& slice) {
-  if (!slice) return Form::kNothing;
-  if (slice->sparse()) return Form::kSparse;
-  if (slice->wire == Wire::kFp32) return Form::kDense;
-  return slice->wire == Wire::kFp16 ? Form::kFp16 : Form::kBf16;
+Encoding FormOf(const std::optional<VectorSlice>& slice) {
+  if (!slice) return Encoding::kNothing;
+  if (slice->sparse()) return Encoding::kSparse;
+  if (slice->wire == Wire::kFp32) return Encoding::kDense;
+  return slice->wire == Wire::kFp16 ? Encoding::kFp16 : Encoding::kBf16;
 }
 
-Wire WireOf(Form form) {
-  if (form == Form::kFp16) return Wire::kFp16;
-  return form == Form::kBf16 ? Wire::kBf16 : Wire::kFp32;
+Wire WireOf(Encoding form) {
+  if (form == Encoding::kFp16) return Wire::kFp16;
+  return form == Encoding::kBf16 ? Wire::kBf16 : Wire::kFp32;
 }
 
 // Place of a slice in the sender's part of the window; its bytes are then not sent.
@@ -31,11 +31,11 @@ struct Place {
 
 std::string HeaderOf(const Envelope& envelope, const std::optional<Place>& place) {
   ByteWriter writer;
-  const Form form = FormOf(envelope.slice);
+  const Encoding form = FormOf(envelope.slice);
   writer(envelope.from, envelope.to, envelope.message.kind, envelope.message.words, envelope.finite,
          static_cast<uint8_t>(form));
-  if (form != Form::kNothing) writer.Value(envelope.slice->range);
-  if (form == Form::kSparse) writer.Value(envelope.slice->entries);
+  if (form != Encoding::kNothing) writer.Value(envelope.slice->range);
+  if (form == Encoding::kSparse) writer.Value(envelope.slice->entries);
   if (place) writer.Value(*place);
   return writer.Take();
 }
@@ -53,10 +53,10 @@ Header Read(const std::string& bytes, Rank from_rank) {
   uint8_t form = 0;
   reader(envelope.from, envelope.to, envelope.message.kind, envelope.message.words, envelope.finite,
          form);
-  if (form == static_cast<uint8_t>(Form::kNothing)) return header;
+  if (form == static_cast<uint8_t>(Encoding::kNothing)) return header;
   envelope.slice = VectorSlice{.range = reader.Value<Range>()};
-  envelope.slice->wire = WireOf(static_cast<Form>(form));
-  if (form == static_cast<uint8_t>(Form::kSparse))
+  envelope.slice->wire = WireOf(static_cast<Encoding>(form));
+  if (form == static_cast<uint8_t>(Encoding::kSparse))
     envelope.slice->entries = reader.Value<int64_t>();
   if (!reader.AtEnd()) header.place = reader.Value<Place>();
   return header;

@@ -51,8 +51,8 @@ KernelOffer FollowInput(const KernelRequest& request) {
 
 KernelOffer AllPlain(const KernelRequest& request) {
   KernelOffer offer;
-  offer.inputs.assign(request.inputs.size(), Format::kPlain);
-  offer.outputs.assign(request.outputs.size(), Format::kPlain);
+  offer.inputs.assign(request.inputs.size(), Form());
+  offer.outputs.assign(request.outputs.size(), Form());
   return offer;
 }
 

@@ -11,9 +11,9 @@
 //   - inputs, outputs and gradients are valid for the call only; kernels keep offsets, no
 //     addresses.
 //   - Forward reads inputs and params, writes outputs (and `saved`, when training).
-//   - Backward reads what its Needs name, writes input gradients with `=` (never `+=`; a null data
-//     pointer means that it is not needed) and parameter gradients with `=`, or `+=` when
-//     `accumulate` is set.  It may destroy the output gradients.
+//   - Backward reads what its Needs name, writes input gradients with `=` (with `+=` the first where
+//     `adds_input_gradient` is set; a null data pointer means that it is not needed) and parameter
+//     gradients with `=`, or `+=` when `accumulate` is set.  It may destroy the output gradients.
 //   - a layer with state that is frozen (Graph::Freeze) has the kernel of Mode::kEvaluate in every program: it reads the
 //     state and leaves it, and its Backward, which no other layer's kernel of that mode needs, writes input gradients
 //     alone.
@@ -85,7 +85,7 @@ struct KernelRequest {
   uint64_t layer_index = 0;   // index in the graph: keys the layer's random numbers
   std::vector<Shape> inputs;  // batch axis included; a kernel serves exactly these
   std::vector<Shape> outputs;
-  std::vector<Format> available;  // current format of each input
+  std::vector<Form> available;  // current form of each input
   std::vector<bool> needs_input_gradient;
   bool fused_relu = false;   // apply max(0, .) to output 0 (program.h)
   bool fused_sum = false;    // add the last input to output 0, before a fused ReLU (program.h)
@@ -95,9 +95,9 @@ struct KernelRequest {
 
 // Holds an implementation's answer to a request.
 struct KernelOffer {
-  std::vector<Format> inputs;   // the formats it needs; the net reorders inputs that differ
-  std::vector<Format> outputs;  // the formats it produces
-  bool sums = false;            // it does what fused_sum asks
+  // The forms it needs, and those it produces; the net reorders inputs that differ.  A gradient has its value's form.
+  std::vector<Form> inputs, outputs;
+  bool sums = false;  // it does what fused_sum asks
   // The highest wins.  0: a fallback that works everywhere; negative: taken only if the plan names it.
   int preference = 0;
 };
@@ -110,13 +110,6 @@ struct StepValues {
   int64_t first_position = 0;  // position of row 0 in the global batch
 };
 
-// The form in which a kernel reads a parameter and writes its gradient: that of the arenas, or another.
-struct ParamForm {
-  Format format = Format::kPlain;
-  DType dtype = DType::kF32;
-  bool plain() const { return format == Format::kPlain && dtype == DType::kF32; }
-};
-
 struct KernelNeeds {
   size_t scratch_bytes = 0;
   size_t saved_bytes = 0;
@@ -124,9 +117,11 @@ struct KernelNeeds {
   bool backward_reads_outputs = false;
   bool forward_in_place = false;   // output 0 may share input 0's memory
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
-  // Holds a form for each parameter; empty: all are plain.  The program makes such parameters before the first kernel of a step, all at
-  // once, and adds their gradients to the arena's.  So the kernel writes these with `=`, even with `accumulate`.
-  std::vector<ParamForm> params;
+  bool backward_adds = false;      // it can add to input gradient 0 what another reader has written
+  // Holds the form in which the kernel reads each parameter and writes its gradient; empty: that of the arenas.  The
+  // program makes parameters of another form before the first kernel of a step, all at once, and adds their gradients to
+  // the arena's.  So the kernel writes these with `=`, even with `accumulate`.
+  std::vector<Form> params;
 };
 
 // A device with a queue repeats the work that a kernel has submitted (device/step_graph.h).  So its kernels read the
@@ -142,6 +137,7 @@ struct KernelArgs : StepValues {
   void* scratch = nullptr;
   void* saved = nullptr;
   bool accumulate = false;              // add to parameter gradients instead of writing them
+  bool adds_input_gradient = false;     // add to input gradient 0; only where Needs says so
   const StepValues* values = nullptr;   // null where no step is trained
   const StepState* progress = nullptr;  // likewise: whether steps still change anything
   WorkerSums* worker_sums = nullptr;    // null for a single worker
@@ -172,7 +168,7 @@ class KernelRegistry {
   static const std::vector<KernelEntry>& Of(const std::string& layer_type, DeviceKind device);
 };
 
-// Returns the offer of layers that work elementwise in the format of their input.
+// Returns the offer of layers that work elementwise in the form of their input.
 KernelOffer FollowInput(const KernelRequest& request);
 // Returns the offer of layers that need all tensors row-major.
 KernelOffer AllPlain(const KernelRequest& request);
@@ -183,14 +179,14 @@ std::optional<KernelOffer> OfferPlain(const KernelRequest& request);
 // Holds the kernels that a program inserts between those of the layers where it needs them.  It finds them by name and
 // kind of device.  Every device that runs programs has all of them.
 //
-//   reorder  outputs[0] = inputs[0] in the format of outputs[0]; Backward: input_gradients[0] =
+//   reorder  outputs[0] = inputs[0] in the form of outputs[0]; Backward: input_gradients[0] =
 //            output_gradients[0], likewise
 //   add      outputs[k] += inputs[k] for every k where outputs[k] has memory: the gradients of a
 //            value that several kernels read
 //   sum      outputs[0], one double, = all elements of inputs[0], inputs[1], ... (fp32, plain), added
 //            one by one in this order: losses, and counts, which are whole and so exact
 //   zero     outputs[k] = 0 for every k: the gradients of a share without samples
-//   params   outputs[k] = inputs[k], a parameter, in the form of outputs[k] (ParamForm); Backward: input_gradients[k]
+//   params   outputs[k] = inputs[k], a parameter, in the form of outputs[k]; Backward: input_gradients[k]
 //            = output_gradients[k], or += with `accumulate`.  Only for devices whose kernels want other forms.
 //
 // They get no parameters, no scratch and no saved memory; only reorder and params have a Backward.

@@ -176,6 +176,7 @@ void Net::Give(const Op& op, KernelArgs& args) {
   args.param_gradients = op.param_gradients;
   args.state = op.state;
   args.saved = op.saved;
+  args.adds_input_gradient = op.adds_input_gradient;
 }
 
 void Net::Call(Op& op, bool backward, KernelArgs& args) {

@@ -1,6 +1,7 @@
 #include "framework/nn/program.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -64,7 +65,7 @@ class Compiler {
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const int slot = slot_of_value_[call.inputs[i]];
       request.inputs.push_back(shapes_[call.inputs[i]]);
-      request.available.push_back(slot < 0 ? Format::kPlain : program_.slots[slot].tensor.format);
+      request.available.push_back(slot < 0 ? Form() : program_.slots[slot].tensor.form());
       request.needs_input_gradient.push_back(WantsGradient(layer, i, slot));
     }
     request.outputs.push_back(shapes_[call.output]);
@@ -80,7 +81,7 @@ class Compiler {
   // Called before formats are known, so it assumes plain inputs.
   bool Accepts(const Call& call) const {
     KernelRequest request = RequestFor(call);
-    std::fill(request.available.begin(), request.available.end(), Format::kPlain);
+    std::fill(request.available.begin(), request.available.end(), Form());
     const auto& entries = KernelRegistry::Of(graph_.layers()[call.layer].type, device_.kind);
     return std::any_of(entries.begin(), entries.end(), [&](const KernelEntry& entry) {
       return OfferOf(entry, request).has_value();
@@ -149,7 +150,8 @@ class Compiler {
       op.inputs.push_back(SlotAs(call.inputs[i], choice.offer.inputs[i]));
     }
     Slot output;
-    output.tensor = {nullptr, request.outputs[0], DType::kF32, choice.offer.outputs[0]};
+    const Form form = choice.offer.outputs[0];
+    output.tensor = {nullptr, request.outputs[0], form.dtype, form.format};
     output.needs_gradient = (!layer.params.empty() && !layer.frozen) ||
                             std::count(request.needs_input_gradient.begin(),
                                        request.needs_input_gradient.end(), true) > 0;
@@ -181,23 +183,26 @@ class Compiler {
     return slot;
   }
 
-  // Returns the slot of `value` in `format`; inserts a reorder if necessary, once for all readers.
-  int SlotAs(int value, Format format) {
+  // Returns the slot of `value` in a form; inserts a reorder if necessary, once for all readers.
+  int SlotAs(int value, Form form) {
     const int slot = slot_of_value_[value];
-    if (program_.slots[slot].tensor.format == format) return slot;
-    const auto [it, fresh] = reordered_.try_emplace({value, format}, -1);
+    const Form now = program_.slots[slot].tensor.form();
+    if (now.dtype == DType::kI32)
+      form.dtype = now.dtype;  // labels and words are no numbers to round
+    if (now == form) return slot;
+    const auto [it, fresh] = reordered_.try_emplace({value, form.format, form.dtype}, -1);
     if (!fresh) return it->second;
     Op op;
     const std::string& name = graph_.values()[value].name;
     op.name = name + ":reorder";
-    op.implementation =
-        fmt::format("{}>{}", NameOf(program_.slots[slot].tensor.format), NameOf(format));
+    op.implementation = fmt::format("{}>{}", NameOf(now), NameOf(form));
     op.kernel = InsertedKernels::Make("reorder", device_, "value '" + name + "'");
     op.inputs = {slot};
     op.has_backward = program_.mode == Mode::kTrain && program_.slots[slot].needs_gradient;
     Slot output;
     output.tensor = program_.slots[slot].tensor;
-    output.tensor.format = format;
+    output.tensor.format = form.format;
+    output.tensor.dtype = form.dtype;
     output.needs_gradient = program_.slots[slot].needs_gradient;
     it->second = AddOp(std::move(op), std::move(output));
     return it->second;
@@ -250,7 +255,7 @@ class Compiler {
   const std::map<std::string, std::string>& kernels_;
   Program program_;
   std::vector<int> slot_of_value_;
-  std::map<std::pair<int, Format>, int> reordered_;
+  std::map<std::tuple<int, Format, DType>, int> reordered_;
   std::vector<NamedSlot> losses_, metrics_;  // [N], one number per sample
 };
 

@@ -35,7 +35,7 @@ struct MemoryBlock {
   size_t offset = 0;  // result
 };
 
-// Holds a value in one format.  Slots with the same `block` share memory; external slots (block -1) are the caller's
+// Holds a value in one form.  Slots with the same `block` share memory; external slots (block -1) are the caller's
 // batch fields.
 struct Slot {
   Tensor tensor;      // address set by Bind or, for external ones, per step
@@ -68,7 +68,8 @@ struct Op {
   // gradient, this kernel writes to one of `addend_blocks`, and `add` adds it.
   std::vector<int> gradient_blocks;
   std::vector<int> addend_blocks;
-  std::unique_ptr<Kernel> add;  // adds the addends; null if there are none
+  bool adds_input_gradient = false;  // this kernel adds to the first itself
+  std::unique_ptr<Kernel> add;       // adds the addends; null if there are none
 
   // The kernel's arguments; Bind sets the addresses of slots, each step those of the batch and the arenas.
   std::vector<Tensor> input_tensors, output_tensors, output_gradients, input_gradients;

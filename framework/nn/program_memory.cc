@@ -78,7 +78,7 @@ class Placer {
   // They are made before the first call.  Gradients are added to the arena's behind the last one.
   void PlaceParams(Op& op, int i) {
     for (size_t p = 0; p < op.needs.params.size(); ++p) {
-      const ParamForm form = op.needs.params[p];
+      const Form form = op.needs.params[p];
       if (form.plain()) continue;
       op.param_blocks.resize(op.needs.params.size(), -1);
       op.param_gradient_blocks.resize(op.needs.params.size(), -1);
@@ -135,7 +135,9 @@ class Placer {
     const bool differentiable =
         op.layer == nullptr || op.layer->layer->InputHasGradient(static_cast<int>(k));
     if (!input.needs_gradient || !differentiable) return;
-    if (input.gradient_block >= 0) {
+    if (input.gradient_block >= 0 && k == 0 && op.needs.backward_adds) {
+      op.adds_input_gradient = true;
+    } else if (input.gradient_block >= 0) {
       op.addend_blocks[k] = NewBlock(BytesOf(input));
       Touch(op.addend_blocks[k], BackwardTime(i));
     } else {

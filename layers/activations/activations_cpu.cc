@@ -11,7 +11,7 @@ class ActivationDirect : public Kernel {
  public:
   ActivationDirect(const KernelRequest& request, const KernelOffer& offer)
       : layer_(*static_cast<const ActivationLayer*>(request.layer)),
-        count_(StoredCount(request.inputs[0], offer.inputs[0])),
+        count_(StoredCount(request.inputs[0], offer.inputs[0].format)),
         training_(request.mode == Mode::kTrain),
         device_(request.device) {}
 

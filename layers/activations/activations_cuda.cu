@@ -1,8 +1,9 @@
-// Implements the activations on the GPU under the name "direct".  The kernel runs in whatever format the input has, and
-// in place where the net allows it.
+// Implements the activations on the GPU under the name "direct".  The kernel runs in whatever form the input has, and in
+// place where the net allows it.
 #include <cmath>
 
-#include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/channel_loops.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/nn/kernel.h"
 #include "layers/activations/activations.h"
 
@@ -58,6 +59,22 @@ struct TanhGelu {
 };
 
 template <class Function>
+struct ForwardOf : AnyChannel {
+  Function function;
+  DT_DEVICE float operator()(const Channel&, const float* x) const {
+    return function.Forward(x[0]);
+  }
+};
+
+template <class Function>
+struct BackwardOf : AnyChannel {
+  Function function;
+  DT_DEVICE float operator()(const Channel&, const float* x) const {
+    return function.Backward(x[0], x[1]);
+  }
+};
+
+template <class T, class Function>
 class ActivationCuda : public Kernel {
  public:
   explicit ActivationCuda(const KernelRequest& request, const Function& function = {})
@@ -77,22 +94,21 @@ class ActivationCuda : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-    const float* const x = args.inputs[0].f32();
-    float* const y = args.outputs[0].f32();
-    const Function function = function_;
-    ForEach(queue_, {"activation", {Reads(x, count_), Writes(y, count_)}}, count_,
-            [=] DT_DEVICE(int64_t i) { y[i] = function.Forward(x[i]); });
+    const T* const x = args.inputs[0].as<const T>();
+    T* const y = args.outputs[0].as<T>();
+    MapElements(queue_, {"activation", {Reads(x, count_), Writes(y, count_)}}, count_,
+                ForwardOf<Function>{{}, function_}, Operands<T, 1>{x}, y);
   }
 
   void Backward(const KernelArgs& args) override {
-    const float* const kept = (keeps_input_ ? args.inputs : args.outputs)[0].f32();
-    const float* const dy = args.output_gradients[0].f32();
-    float* const dx = args.input_gradients[0].f32();
+    const T* const kept = (keeps_input_ ? args.inputs : args.outputs)[0].as<const T>();
+    const T* const dy = args.output_gradients[0].as<const T>();
+    T* const dx = args.input_gradients[0].as<T>();
     if (dx == nullptr) return;
-    const Function function = function_;
-    ForEach(queue_,
-            {"activation gradient", {Reads(kept, count_), Reads(dy, count_), Writes(dx, count_)}},
-            count_, [=] DT_DEVICE(int64_t i) { dx[i] = function.Backward(kept[i], dy[i]); });
+    MapElements(
+        queue_,
+        {"activation gradient", {Reads(kept, count_), Reads(dy, count_), Writes(dx, count_)}},
+        count_, BackwardOf<Function>{{}, function_}, Operands<T, 2>{kept, dy}, dx);
   }
 
  private:
@@ -102,25 +118,31 @@ class ActivationCuda : public Kernel {
   const bool keeps_input_, training_;
 };
 
-std::unique_ptr<Kernel> MakeActivationCuda(const KernelRequest& request, const KernelOffer&) {
+template <class T>
+std::unique_ptr<Kernel> MakeActivationOf(const KernelRequest& request) {
   const auto& function = static_cast<const ActivationLayer*>(request.layer)->function();
   switch (function.kind) {
     case ActivationKind::kRelu:
-      return std::make_unique<ActivationCuda<Rectify>>(request);
+      return std::make_unique<ActivationCuda<T, Rectify>>(request);
     case ActivationKind::kLeakyRelu:
-      return std::make_unique<ActivationCuda<Leak>>(request, Leak{function.slope});
+      return std::make_unique<ActivationCuda<T, Leak>>(request, Leak{function.slope});
     case ActivationKind::kSigmoid:
-      return std::make_unique<ActivationCuda<Logistic>>(request);
+      return std::make_unique<ActivationCuda<T, Logistic>>(request);
     case ActivationKind::kTanh:
-      return std::make_unique<ActivationCuda<HyperbolicTangent>>(request);
+      return std::make_unique<ActivationCuda<T, HyperbolicTangent>>(request);
     case ActivationKind::kSilu:
-      return std::make_unique<ActivationCuda<Swish>>(request);
+      return std::make_unique<ActivationCuda<T, Swish>>(request);
     case ActivationKind::kGelu:
-      return std::make_unique<ActivationCuda<ExactGelu>>(request);
+      return std::make_unique<ActivationCuda<T, ExactGelu>>(request);
     case ActivationKind::kTanhGelu:
-      return std::make_unique<ActivationCuda<TanhGelu>>(request);
+      return std::make_unique<ActivationCuda<T, TanhGelu>>(request);
   }
   return nullptr;
+}
+
+std::unique_ptr<Kernel> MakeActivationCuda(const KernelRequest& request, const KernelOffer& offer) {
+  return WithElementType(offer.inputs[0].dtype,
+                         [&]<class T>() { return MakeActivationOf<T>(request); });
 }
 
 [[maybe_unused]] const bool activations_registered = [] {

@@ -2,13 +2,14 @@
 // both passes.  It computes what the CPU's kernel does (batch_norm_cpu.cc), with sums in double. cuDNN's is not used:
 // it sums in float, cannot sum over workers and has no fused ReLU in this form.
 //
-// The kernel is memory-bound: Forward reads x twice and writes y, Backward reads x and dy twice and writes dx, with
-// coalesced accesses; the work per channel is negligible.
+// The kernel is memory-bound: Forward reads x twice and writes y, Backward reads x and dy twice and writes dx, 16 bytes at
+// a time; the work per channel is negligible.
 //
 // With `sync` the sums are copied to the host, where those of all workers are added.
 #include <cmath>
 
-#include "framework/kernels/cuda/column_sums.h"
+#include "framework/kernels/cuda/channel_loops.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/nn/kernel.h"
 #include "layers/batch_norm/batch_norm.h"
 
@@ -39,13 +40,85 @@ struct Channels {
 };
 
 // Finds the gradient behind the ReLU.  With a fused sum the input of the ReLU is not known, but its output y.
+template <class T>
 struct Gate {
   Channels kept;
-  const float *y, *dy;
-  float* open;  // the gradient by the other term of the sum; null: not wanted
+  const T *y, *dy;
+  T* open;  // the gradient by the other term of the sum; null: not wanted
 
   DT_DEVICE float At(int64_t c, int64_t i, float x) const {
-    return y == nullptr ? kept.Open(c, x, dy[i]) : y[i] > 0 ? dy[i] : 0;
+    const auto gradient = static_cast<float>(dy[i]);
+    if (y == nullptr) return kept.Open(c, x, gradient);
+    return static_cast<float>(y[i]) > 0 ? gradient : 0;
+  }
+};
+
+// What the passes over all elements know of a channel.
+struct NormChannel {
+  float mean, scale, bias;
+  DT_DEVICE float Normalised(float x) const { return (x - mean) * scale + bias; }
+};
+
+// The functors of channel_loops.h; null: not needed.
+struct NormChannels {
+  const float *mean, *scale, *bias;
+
+  using Channel = NormChannel;
+  static DT_DEVICE float At(const float* values, int64_t c) {
+    return values == nullptr ? 0 : values[c];
+  }
+  DT_DEVICE NormChannel Of(int64_t c) const { return {At(mean, c), At(scale, c), At(bias, c)}; }
+};
+
+// y of {x, what is added}.
+struct ApplyNorm : NormChannels {
+  bool relu;
+  DT_DEVICE float operator()(const Channel& of, const float* x) const {
+    const float value = of.Normalised(x[0]) + x[1];
+    return relu && value < 0 ? 0 : value;  // keeps a NaN
+  }
+};
+
+// {x, x^2} of {x}.
+struct MomentTerms : AnyChannel {
+  DT_DEVICE SumPair operator()(const Channel&, const float* x, float*) const {
+    const double value = x[0];
+    return {value, value * value};
+  }
+};
+
+// The gradient behind the ReLU of {x, dy, y}, as of Gate.
+struct GateRule {
+  bool relu, by_output;
+  DT_DEVICE float Open(const NormChannel& of, const float* x) const {
+    if (!relu) return x[1];
+    return (by_output ? x[2] : of.Normalised(x[0])) > 0 ? x[1] : 0;
+  }
+};
+
+// {dy, dy (x - mean)} of {x, dy, y}, and dy behind the ReLU.
+struct GradientTerms : NormChannels {
+  GateRule gate;
+  DT_DEVICE SumPair operator()(const Channel& of, const float* x, float* open) const {
+    *open = gate.Open(of, x);
+    return {*open, static_cast<double>(*open) * (x[0] - of.mean)};
+  }
+};
+
+// dx of {x, dy, y}.
+struct NormGradient : NormChannels {
+  const float *from_bias, *from_scale;
+  GateRule gate;
+
+  struct Channel {
+    NormChannel of;
+    float from_bias, from_scale;
+  };
+  DT_DEVICE Channel Of(int64_t c) const {
+    return {NormChannels::Of(c), from_bias[c], from_scale[c]};
+  }
+  DT_DEVICE float operator()(const Channel& c, const float* x) const {
+    return c.of.scale * gate.Open(c.of, x) - c.from_bias - (x[0] - c.of.mean) * c.from_scale;
   }
 };
 
@@ -77,6 +150,7 @@ struct TermTaker {
   }
 };
 
+template <class T>  // the type of the images
 class BatchNormCuda : public Kernel {
  public:
   explicit BatchNormCuda(const KernelRequest& request)
@@ -88,7 +162,7 @@ class BatchNormCuda : public Kernel {
         adds_(request.fused_sum),
         count_(request.inputs[0].count()),
         channels_(request.inputs[0][1]),
-        columns_(request.device, count_ / channels_, channels_) {
+        columns_(request.device, count_ / channels_, channels_, ElementsOfPack(sizeof(T))) {
     kept_values_ = saved_.Take(2);
     kept_inverse_ = saved_.Take(2 * channels_);
     kept_mean_ = saved_.Take(channels_);
@@ -120,45 +194,40 @@ class BatchNormCuda : public Kernel {
     }
     const Channels kept = KeptOf(args);
     const int64_t channels = channels_;
-    const float* const x = args.inputs[0].f32();
-    const float* const added = adds_ ? args.inputs[1].f32() : nullptr;
-    float* const y = args.outputs[0].f32();
-    ForEach(queue_,
-            {"batch norm apply",
-             {Reads(x, count_), Reads(added, count_), Reads(kept.mean, channels),
-              Reads(kept.scale, channels), Reads(kept.bias, channels), Writes(y, count_)}},
-            count_, [=] DT_DEVICE(int64_t i) {
-              float value = kept.Normalised(i % channels, x[i]);
-              if (added != nullptr) value += added[i];
-              y[i] = kept.relu && value < 0 ? 0 : value;  // keeps a NaN
-            });
+    const T* const x = args.inputs[0].as<const T>();
+    const T* const added = adds_ ? args.inputs[1].as<const T>() : nullptr;
+    T* const y = args.outputs[0].as<T>();
+    MapChannels(queue_,
+                {"batch norm apply",
+                 {Reads(x, count_), Reads(added, count_), Reads(kept.mean, channels),
+                  Reads(kept.scale, channels), Reads(kept.bias, channels), Writes(y, count_)}},
+                Rows(), ApplyNorm{{kept.mean, kept.scale, kept.bias}, relu_},
+                Operands<T, 2>{x, added}, y);
   }
 
   void Backward(const KernelArgs& args) override {
     if (!uses_batch_) return BackwardOfFrozen(args);
     SumGradients(args);
     if (args.input_gradients[0].data == nullptr) return;
-    const Gate gate = GateOf(args);
+    const Gate<T> gate = GateOf(args);
     const Channels kept = gate.kept;
     const int64_t channels = channels_;
-    const float* const x = args.inputs[0].f32();
+    const T* const x = args.inputs[0].as<const T>();
     const float *const from_bias = Scratch(args) + from_bias_, *const from_scale =
                                                                    Scratch(args) + from_scale_;
-    float* const dx = args.input_gradients[0].f32();
+    T* const dx = args.input_gradients[0].as<T>();
     // What SumGradients has written needs no gate.
-    const float* const open = gate.open;
-    const bool gates = open == nullptr;
-    ForEach(queue_,
-            {"batch norm gradient",
-             {Reads(x, count_), Reads(open, count_), Reads(gates ? gate.dy : nullptr, count_),
-              Reads(gates ? gate.y : nullptr, count_), Reads(kept.mean, channels),
-              Reads(kept.scale, channels), Reads(relu_ ? kept.bias : nullptr, channels),
-              Reads(from_bias, channels), Reads(from_scale, channels), Writes(dx, count_)}},
-            count_, [=] DT_DEVICE(int64_t i) {
-              const int64_t c = i % channels;
-              const float dy = open == nullptr ? gate.At(c, i, x[i]) : open[i];
-              dx[i] = kept.scale[c] * dy - from_bias[c] - (x[i] - kept.mean[c]) * from_scale[c];
-            });
+    const bool opened = gate.open != nullptr;
+    const T *const dy = opened ? gate.open : gate.dy, *const y = opened ? nullptr : gate.y;
+    const GateRule rule = {relu_ && !opened, y != nullptr};
+    const float* const bias = rule.relu && !rule.by_output ? kept.bias : nullptr;
+    MapChannels(queue_,
+                {"batch norm gradient",
+                 {Reads(x, count_), Reads(dy, count_), Reads(y, count_), Reads(kept.mean, channels),
+                  Reads(kept.scale, channels), Reads(bias, channels), Reads(from_bias, channels),
+                  Reads(from_scale, channels), Writes(dx, count_)}},
+                Rows(), NormGradient{{kept.mean, kept.scale, bias}, from_bias, from_scale, rule},
+                Operands<T, 3>{x, dy, y}, dx);
   }
 
   // The steps of Forward and Backward follow.  They are public because nvcc requires it of functions with device
@@ -169,24 +238,20 @@ class BatchNormCuda : public Kernel {
   void SumBatch(const KernelArgs& args) {
     const int64_t channels = channels_;
     const double rows = static_cast<double>(columns_.rows());
-    const float* const x = args.inputs[0].f32();
+    const T* const x = args.inputs[0].as<const T>();
     const bool alone = Alone(args);
     double* const sums = alone ? nullptr : Sums(args);
     const BatchTaker taker = {KeptOf(args), momentum_, args.state[0].f32(), args.state[1].f32(),
                               args.progress};
     const Channels kept = alone ? taker.kept : Channels{};
-    SumColumns(
+    SumChannels(
         queue_, {"batch norm sums", {Reads(x, count_)}},
         {Writes(sums, 2 * channels + 1), Reads(kept.weight, channels), Writes(kept.values, 1),
          Writes(kept.inverse, channels), Writes(kept.mean, channels), Writes(kept.scale, channels),
          Updates(alone ? taker.mean : nullptr, channels),
          Updates(alone ? taker.variance : nullptr, channels),
          Reads(alone ? args.progress : nullptr, 1)},
-        columns_, Partial(args),
-        [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
-          const double value = x[row * channels + c];
-          return {value, value * value};
-        },
+        columns_, Partial(args), MomentTerms{}, Operands<T, 1>{x}, static_cast<T*>(nullptr),
         [=] DT_DEVICE(int64_t c, const SumPair& sum) {
           if (alone) {
             const double own[3] = {sum.first, sum.second, rows};
@@ -232,37 +297,34 @@ class BatchNormCuda : public Kernel {
   // Computes {sum of dy, sum of dy (x - mean)} of each channel, and from them the parameters' gradients and the terms of
   // dx.
   void SumGradients(const KernelArgs& args) {
-    const Gate gate = GateOf(args);
+    const Gate<T> gate = GateOf(args);
     const Channels kept = gate.kept;
     const int64_t channels = channels_;
     const bool accumulate = args.accumulate;
-    const float* const x = args.inputs[0].f32();
+    const T* const x = args.inputs[0].as<const T>();
     const bool alone = Alone(args);
     double* const sums = alone ? nullptr : Sums(args);
     const bool wanted = args.input_gradients[0].data != nullptr, takes = alone && wanted;
     const TermTaker taker = {kept, Scratch(args) + from_bias_, Scratch(args) + from_scale_};
     float *const weight = args.param_gradients[0].f32(), *const bias =
                                                              args.param_gradients[1].f32();
-    SumColumns(
+    const GateRule rule = {relu_, gate.y != nullptr};
+    const bool by_input = rule.relu && !rule.by_output;
+    const NormChannels of = {kept.mean, by_input ? kept.scale : nullptr,
+                             by_input ? kept.bias : nullptr};
+    SumChannels(
         queue_,
         {"batch norm gradient sums",
          {Reads(x, count_), Reads(gate.dy, count_), Reads(gate.y, count_),
-          Writes(gate.open, count_), Reads(kept.mean, channels),
-          Reads(relu_ ? kept.scale : nullptr, channels),
-          Reads(relu_ ? kept.bias : nullptr, channels)}},
+          Writes(gate.open, count_), Reads(of.mean, channels), Reads(of.scale, channels),
+          Reads(of.bias, channels)}},
         {Writes(sums, 2 * channels), Reads(kept.inverse, channels),
          Reads(takes ? kept.values : nullptr, 1), Reads(takes ? kept.scale : nullptr, channels),
          Writes(takes ? taker.from_bias : nullptr, channels),
          Writes(takes ? taker.from_scale : nullptr, channels), Stores(weight, channels, accumulate),
          Stores(bias, channels, accumulate)},
-        columns_, Partial(args),
-        [=] DT_DEVICE(int64_t row, int64_t c) -> SumPair {
-          const int64_t i = row * channels + c;
-          const float open = gate.At(c, i, x[i]);
-          if (gate.open != nullptr) gate.open[i] = open;
-          return {open, static_cast<double>(open) * (x[i] - kept.mean[c])};
-        },
-        [=] DT_DEVICE(int64_t c, const SumPair& sum) {
+        columns_, Partial(args), GradientTerms{of, rule}, Operands<T, 3>{x, gate.dy, gate.y},
+        gate.open, [=] DT_DEVICE(int64_t c, const SumPair& sum) {
           if (takes) taker.Take(c, sum);
           if (!alone) {
             sums[c] = sum.first;
@@ -280,11 +342,11 @@ class BatchNormCuda : public Kernel {
 
   // The statistics are constants, and the parameters' gradients are not needed.
   void BackwardOfFrozen(const KernelArgs& args) {
-    const Gate gate = GateOf(args);
+    const Gate<T> gate = GateOf(args);
     const Channels kept = gate.kept;
     const int64_t channels = channels_;
-    const float* const x = relu_ && !adds_ ? args.inputs[0].f32() : nullptr;
-    float* const dx = args.input_gradients[0].f32();
+    const T* const x = relu_ && !adds_ ? args.inputs[0].as<const T>() : nullptr;
+    T* const dx = args.input_gradients[0].as<T>();
     if (dx == nullptr && gate.open == nullptr) return;
     ForEach(queue_,
             {"frozen batch norm gradient",
@@ -294,9 +356,9 @@ class BatchNormCuda : public Kernel {
               Writes(dx, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
               const int64_t c = i % channels;
-              const float dy = gate.At(c, i, x == nullptr ? 0 : x[i]);
-              if (gate.open != nullptr) gate.open[i] = dy;
-              if (dx != nullptr) dx[i] = kept.scale[c] * dy;
+              const float dy = gate.At(c, i, x == nullptr ? 0 : static_cast<float>(x[i]));
+              if (gate.open != nullptr) gate.open[i] = static_cast<T>(dy);
+              if (dx != nullptr) dx[i] = static_cast<T>(kept.scale[c] * dy);
             });
   }
 
@@ -328,11 +390,11 @@ class BatchNormCuda : public Kernel {
     queue_.Upload(Sums(args), of_workers_.data(), bytes);
   }
 
-  Gate GateOf(const KernelArgs& args) const {
+  Gate<T> GateOf(const KernelArgs& args) const {
     return {.kept = KeptOf(args),
-            .y = adds_ && relu_ ? args.outputs[0].f32() : nullptr,
-            .dy = args.output_gradients[0].f32(),
-            .open = adds_ ? args.input_gradients[1].f32() : nullptr};
+            .y = adds_ && relu_ ? args.outputs[0].as<const T>() : nullptr,
+            .dy = args.output_gradients[0].as<const T>(),
+            .open = adds_ ? args.input_gradients[1].as<T>() : nullptr};
   }
   Channels KeptOf(const KernelArgs& args) const {
     float* const saved = static_cast<float*>(args.saved);
@@ -345,6 +407,7 @@ class BatchNormCuda : public Kernel {
             .eps = norm_.eps(),
             .relu = relu_};
   }
+  ChannelRows Rows() const { return {columns_.rows(), columns_.columns()}; }
   static float* Scratch(const KernelArgs& args) { return static_cast<float*>(args.scratch); }
   double* Sums(const KernelArgs& args) const {
     return reinterpret_cast<double*>(Scratch(args) + sums_);
@@ -366,16 +429,17 @@ class BatchNormCuda : public Kernel {
   std::vector<double> of_workers_;
 };
 
-std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const KernelOffer&) {
+std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const KernelOffer& offer) {
   if (request.mode != Mode::kEvaluate) {
     static_cast<const BatchNorm&>(*request.layer).CheckEnoughIn(request.inputs[0]);
   }
-  return std::make_unique<BatchNormCuda>(request);
+  return WithElementType(offer.inputs[0].dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<BatchNormCuda<T>>(request);
+  });
 }
 
 std::optional<KernelOffer> OfferBatchNormCuda(const KernelRequest& request) {
-  KernelOffer offer = OfferImage(request);
-  offer.inputs.resize(request.inputs.size(), offer.inputs[0]);
+  KernelOffer offer = OfferImages(request);
   offer.sums = true;
   return offer;
 }

@@ -12,16 +12,14 @@
 // fixed order. cuDNN guarantees neither, and its bias additions are reported to be many times slower for channels_last
 // than for plain images.
 //
-// With `precision: bf16` cuDNN reads bf16 copies and also returns its results in bf16, because it has no deterministic
-// convolution from bf16 to fp32.  So results are rounded once more than on the CPU (see the table in
-// framework/device/README.md).  The copies are in scratch memory and are made again in each pass: keeping those of the
-// forward pass would cost half as much memory as the activations.
+// With `precision: bf16` images and their gradients are bf16: cuDNN reads and writes them as they are (the table in
+// framework/device/README.md).
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
-#include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_direct_cuda.h"
@@ -39,8 +37,8 @@ int ToInt(int64_t extent) {
   return static_cast<int>(extent);
 }
 
-cudnnDataType_t TypeOf(Precision precision) {
-  return precision == Precision::kBf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+cudnnDataType_t TypeOf(DType type) {
+  return type == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 }
 
 TensorDesc ImagesDesc(const Shape& shape, cudnnDataType_t type) {
@@ -112,21 +110,17 @@ class ConvolutionCuda : public Kernel {
         wants_dx_(training_ && request.needs_input_gradient[0]),
         y_shape_(request.outputs[0]),
         w_shape_(request.layer->Params()[0].shape),
-        x_count_(request.inputs[0].count()),
-        pixels_(request.device, y_shape_.count() / y_shape_[1], y_shape_[1]),
-        type_(TypeOf(queue_.precision())),
-        x_(ImagesDesc(request.inputs[0], type_)),
-        y_(ImagesDesc(y_shape_, type_)),
-        w_(WeightsDesc(w_shape_, type_)),
+        type_(ImageTypeOf(queue_.precision())),
+        pixels_(request.device, y_shape_.count() / y_shape_[1], y_shape_[1],
+                ElementsOfPack(SizeOf(type_))),
+        x_(ImagesDesc(request.inputs[0], TypeOf(type_))),
+        y_(ImagesDesc(y_shape_, TypeOf(type_))),
+        w_(WeightsDesc(w_shape_, TypeOf(type_))),
         window_(WindowDesc(static_cast<const Convolution&>(*request.layer), queue_.precision())) {
     ChooseAlgorithms();
     // The workspace comes first, because cuDNN prefers an alignment beyond a cache line's.
     const size_t most = std::max({forward_.workspace, data_.workspace, weights_.workspace});
     workspace_ = room_.Take(static_cast<int64_t>((most + sizeof(float) - 1) / sizeof(float)));
-    if (type_ != CUDNN_DATA_FLOAT) {
-      x16_ = room_.Take((x_count_ + 1) / 2);
-      y16_ = room_.Take((y_shape_.count() + 1) / 2);
-    }
     if (training_) partial_ = room_.Take(2 * pixels_.partial_sums());
   }
 
@@ -135,41 +129,35 @@ class ConvolutionCuda : public Kernel {
     needs.scratch_bytes = room_.bytes();
     needs.backward_reads_inputs = true;
     needs.backward_reads_outputs = relu_;
-    needs.params = {
-        {Format::kChannelsLast, type_ == CUDNN_DATA_FLOAT ? DType::kF32 : DType::kBF16}};
+    needs.backward_adds = true;
+    needs.params = {{Format::kChannelsLast, type_}};
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
-    float* const y = args.outputs[0].f32();
-    DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(),
-            Factor(args, x16_, args.inputs[0].f32(), x_count_), w_.get(), args.params[0].data,
-            window_.get(), forward_.algorithm, Scratch(args, workspace_), forward_.workspace,
-            &kZero, y_.get(), Result(args, y16_, y));
-    Deliver(args, y16_, y, y_shape_.count());
-    const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    AddBias(queue_, DeviceMatrix::Dense(y, pixels_.rows(), pixels_.columns()), bias, relu_);
+    const Tensor& y = args.outputs[0];
+    DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data, w_.get(),
+            args.params[0].data, window_.get(), forward_.algorithm, Scratch(args, workspace_),
+            forward_.workspace, &kZero, y_.get(), y.data);
+    AddBias(queue_, y, args.params.size() > 1 ? args.params[1].f32() : nullptr, relu_);
   }
 
   void Backward(const KernelArgs& args) override {
-    float* const dy = args.output_gradients[0].f32();
-    if (relu_) MaskGradient(queue_, y_shape_.count(), args.outputs[0].f32(), dy);
+    const Tensor& dy = args.output_gradients[0];
+    if (relu_) MaskGradient(queue_, args.outputs[0], dy);
     if (args.params.size() > 1) {
       SumOverRows(queue_, pixels_, dy, reinterpret_cast<double*>(Scratch(args, partial_)),
                   args.accumulate, args.param_gradients[1].f32());
     }
-    const void* const dy_factor = Factor(args, y16_, dy, y_shape_.count());
-    DT_CUDA(cudnnConvolutionBackwardFilter, queue_.dnn(), &kOne, x_.get(),
-            Factor(args, x16_, args.inputs[0].f32(), x_count_), y_.get(), dy_factor, window_.get(),
-            weights_.algorithm, Scratch(args, workspace_), weights_.workspace, &kZero, w_.get(),
-            args.param_gradients[0].data);
+    DT_CUDA(cudnnConvolutionBackwardFilter, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data,
+            y_.get(), dy.data, window_.get(), weights_.algorithm, Scratch(args, workspace_),
+            weights_.workspace, &kZero, w_.get(), args.param_gradients[0].data);
     if (args.input_gradients[0].data == nullptr) return;
     DT_CHECK(wants_dx_) << "an input gradient that was not requested";
-    float* const dx = args.input_gradients[0].f32();
     DT_CUDA(cudnnConvolutionBackwardData, queue_.dnn(), &kOne, w_.get(), args.params[0].data,
-            y_.get(), dy_factor, window_.get(), data_.algorithm, Scratch(args, workspace_),
-            data_.workspace, &kZero, x_.get(), Result(args, x16_, dx));
-    Deliver(args, x16_, dx, x_count_);
+            y_.get(), dy.data, window_.get(), data_.algorithm, Scratch(args, workspace_),
+            data_.workspace, args.adds_input_gradient ? &kOne : &kZero, x_.get(),
+            args.input_gradients[0].data);
   }
 
  private:
@@ -200,28 +188,14 @@ class ConvolutionCuda : public Kernel {
   static float* Scratch(const KernelArgs& args, int64_t at) {
     return static_cast<float*>(args.scratch) + at;
   }
-  // Returns `data` as cuDNN reads it: with bf16 a rounded copy, at offset `copy` of the scratch memory.
-  const void* Factor(const KernelArgs& args, int64_t copy, const float* data, int64_t count) {
-    if (type_ == CUDNN_DATA_FLOAT) return data;
-    RoundToBf16(queue_, count, data, Scratch(args, copy));
-    return Scratch(args, copy);
-  }
-  // Returns the address where cuDNN writes the result; Deliver then moves it to `data`.
-  void* Result(const KernelArgs& args, int64_t copy, float* data) {
-    return type_ == CUDNN_DATA_FLOAT ? data : Scratch(args, copy);
-  }
-  void Deliver(const KernelArgs& args, int64_t copy, float* data, int64_t count) {
-    if (type_ != CUDNN_DATA_FLOAT) WidenBf16(queue_, count, Scratch(args, copy), data);
-  }
 
   CudaQueue& queue_;
   const bool relu_;
   const bool training_;
   const bool wants_dx_;
   const Shape y_shape_, w_shape_;
-  const int64_t x_count_;
+  const DType type_;  // of images and of the weights' form
   const ColumnSums pixels_;
-  const cudnnDataType_t type_;  // data type of cuDNN's tensors
   const TensorDesc x_, y_;
   const FilterDesc w_;
   const ConvolutionDesc window_;
@@ -230,7 +204,6 @@ class ConvolutionCuda : public Kernel {
   Pass<cudnnConvolutionBwdDataAlgo_t> data_;
   FloatRoom room_;
   int64_t workspace_ = 0, partial_ = 0;
-  int64_t x16_ = 0, y16_ = 0;  // bf16 copies; also of the gradients
 };
 
 std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,
@@ -249,7 +222,11 @@ std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,
   }
 }
 
-DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferImage, MakeConvolutionCuda);
+std::optional<KernelOffer> OfferConvolutionCuda(const KernelRequest& request) {
+  return OfferImages(request, ImageTypeOf(request.device.precision));
+}
+
+DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferConvolutionCuda, MakeConvolutionCuda);
 
 }  // namespace
 }  // namespace dtrain

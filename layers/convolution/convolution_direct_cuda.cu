@@ -1,12 +1,10 @@
 // Implements convolution on the GPU directly from the definition, for groups, dilation or different sides if cuDNN has
 // no deterministic kernel (convolution_cuda.cc).  One thread computes an element of y or dx, one block a weight's
-// gradient.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` factors are rounded
-// as for cuDNN, but results are not.
-#include <cuda_bf16.h>
-
+// gradient.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` images are
+// bf16 and weights are rounded, as for cuDNN.
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
-#include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_direct_cuda.h"
@@ -30,18 +28,16 @@ struct Side {
   }
 };
 
+// T is the type of images, to which the factors of products are rounded.
+template <class T>
 struct Geometry {
   Side rows, columns;
   int64_t channels, outputs;              // over all groups
   int64_t group_channels, group_outputs;  // of one group
-  bool bf16;
 
-  DT_DEVICE double Product(float a, float b) const {
-    if (bf16) {
-      a = __bfloat162float(__float2bfloat16_rn(a));
-      b = __bfloat162float(__float2bfloat16_rn(b));
-    }
-    return static_cast<double>(a) * b;
+  static DT_DEVICE double Product(T image, float weight) {
+    return static_cast<double>(static_cast<float>(image)) *
+           static_cast<float>(static_cast<T>(weight));
   }
 
   DT_DEVICE int64_t InputAt(int64_t n, int64_t row, int64_t column) const {
@@ -55,7 +51,7 @@ struct Geometry {
   }
 
   // Returns y[i] without its bias.
-  DT_DEVICE double Result(const float* x, const float* w, int64_t i) const {
+  DT_DEVICE double Result(const T* x, const float* w, int64_t i) const {
     const int64_t o = i % outputs, pixel = i / outputs;
     const int64_t n = pixel / columns.results / rows.results;
     const int64_t first = o / group_outputs * group_channels;
@@ -65,7 +61,7 @@ struct Geometry {
       for (int64_t l = 0; l < columns.kernel && row >= 0; ++l) {
         const int64_t column = columns.PixelOf(pixel % columns.results, l);
         if (column < 0) continue;
-        const float* const in = x + InputAt(n, row, column) + first;
+        const T* const in = x + InputAt(n, row, column) + first;
         for (int64_t c = 0; c < group_channels; ++c) {
           sum += Product(in[c], w[WeightAt(o, c, k, l)]);
         }
@@ -75,7 +71,7 @@ struct Geometry {
   }
 
   // Returns dx[i].
-  DT_DEVICE double InputGradient(const float* dy, const float* w, int64_t i) const {
+  DT_DEVICE double InputGradient(const T* dy, const float* w, int64_t i) const {
     const int64_t channel = i % channels, pixel = i / channels;
     const int64_t n = pixel / columns.pixels / rows.pixels;
     const int64_t first = channel / group_channels * group_outputs;
@@ -85,7 +81,7 @@ struct Geometry {
       for (int64_t l = 0; l < columns.kernel && row >= 0; ++l) {
         const int64_t column = columns.ResultOf(pixel % columns.pixels, l);
         if (column < 0) continue;
-        const float* const out = dy + OutputAt(n, row, column) + first;
+        const T* const out = dy + OutputAt(n, row, column) + first;
         for (int64_t o = 0; o < group_outputs; ++o) {
           const int64_t at = WeightAt(first + o, channel % group_channels, k, l);
           sum += Product(out[o], w[at]);
@@ -96,7 +92,7 @@ struct Geometry {
   }
 
   // Returns the term that pixel `pixel` of y contributes to dw[i].
-  DT_DEVICE double WeightTerm(const float* x, const float* dy, int64_t i, int64_t pixel) const {
+  DT_DEVICE double WeightTerm(const T* x, const T* dy, int64_t i, int64_t pixel) const {
     const int64_t l = i % columns.kernel, k = i / columns.kernel % rows.kernel;
     const int64_t channel = i / columns.kernel / rows.kernel % group_channels;
     const int64_t o = i / columns.kernel / rows.kernel / group_channels;
@@ -105,11 +101,13 @@ struct Geometry {
     if (row < 0 || column < 0) return 0;
     const int64_t n = pixel / columns.results / rows.results;
     const int64_t from = InputAt(n, row, column) + o / group_outputs * group_channels + channel;
-    return Product(x[from], dy[pixel * outputs + o]);
+    return static_cast<double>(static_cast<float>(x[from])) *
+           static_cast<float>(dy[pixel * outputs + o]);
   }
 };
 
-Geometry GeometryOf(const KernelRequest& request) {
+template <class T>
+Geometry<T> GeometryOf(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Shape &x = request.inputs[0], &y = request.outputs[0];
   const HeightWidth &kernel = layer.kernel(), &stride = layer.stride(), &pad = layer.pad();
@@ -119,20 +117,20 @@ Geometry GeometryOf(const KernelRequest& request) {
           x[1],
           y[1],
           x[1] / layer.groups(),
-          y[1] / layer.groups(),
-          request.device.precision == Precision::kBf16};
+          y[1] / layer.groups()};
 }
 
+template <class T>
 class ConvolutionDirectCuda : public Kernel {
  public:
   explicit ConvolutionDirectCuda(const KernelRequest& request)
       : queue_(QueueOf(request.device)),
-        geometry_(GeometryOf(request)),
+        geometry_(GeometryOf<T>(request)),
         relu_(request.fused_relu),
         inputs_(request.inputs[0].count()),
         weights_(request.layer->Params()[0].shape.count()),
         pixels_(request.device, request.outputs[0].count() / request.outputs[0][1],
-                request.outputs[0][1]) {
+                request.outputs[0][1], ElementsOfPack(sizeof(T))) {
     if (request.mode == Mode::kTrain) partial_ = room_.Take(2 * pixels_.partial_sums());
   }
 
@@ -145,22 +143,22 @@ class ConvolutionDirectCuda : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-    const Geometry geometry = geometry_;
-    const float *const x = args.inputs[0].f32(), *const w = args.params[0].f32();
-    float* const y = args.outputs[0].f32();
+    const Geometry<T> geometry = geometry_;
+    const T* const x = args.inputs[0].as<const T>();
+    const float* const w = args.params[0].f32();
+    T* const y = args.outputs[0].as<T>();
     const int64_t outputs = pixels_.rows() * pixels_.columns();
     ForEach(queue_, {"convolution", {Reads(x, inputs_), Reads(w, weights_), Writes(y, outputs)}},
-            outputs,
-            [=] DT_DEVICE(int64_t i) { y[i] = static_cast<float>(geometry.Result(x, w, i)); });
+            outputs, [=] DT_DEVICE(int64_t i) {
+              y[i] = static_cast<T>(static_cast<float>(geometry.Result(x, w, i)));
+            });
     const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    AddBias(queue_, DeviceMatrix::Dense(y, pixels_.rows(), pixels_.columns()), bias, relu_);
+    AddBias(queue_, args.outputs[0], bias, relu_);
   }
 
   void Backward(const KernelArgs& args) override {
-    float* const dy = args.output_gradients[0].f32();
-    if (relu_) {
-      MaskGradient(queue_, pixels_.rows() * pixels_.columns(), args.outputs[0].f32(), dy);
-    }
+    const Tensor& dy = args.output_gradients[0];
+    if (relu_) MaskGradient(queue_, args.outputs[0], dy);
     if (args.params.size() > 1) {
       double* const partial =
           reinterpret_cast<double*>(static_cast<float*>(args.scratch) + partial_);
@@ -171,8 +169,9 @@ class ConvolutionDirectCuda : public Kernel {
   }
 
   void BackwardWeights(const KernelArgs& args) {
-    const Geometry geometry = geometry_;
-    const float *const x = args.inputs[0].f32(), *const dy = args.output_gradients[0].f32();
+    const Geometry<T> geometry = geometry_;
+    const T *const x = args.inputs[0].as<const T>(), *const dy =
+                                                         args.output_gradients[0].as<const T>();
     float* const dw = args.param_gradients[0].f32();
     const bool accumulate = args.accumulate;
     ForEachRow(
@@ -189,20 +188,22 @@ class ConvolutionDirectCuda : public Kernel {
   }
 
   void BackwardData(const KernelArgs& args) {
-    const Geometry geometry = geometry_;
-    const float *const dy = args.output_gradients[0].f32(), *const w = args.params[0].f32();
-    float* const dx = args.input_gradients[0].f32();
+    const Geometry<T> geometry = geometry_;
+    const T* const dy = args.output_gradients[0].as<const T>();
+    const float* const w = args.params[0].f32();
+    T* const dx = args.input_gradients[0].as<T>();
     ForEach(
         queue_,
         {"convolution input gradient",
          {Reads(dy, pixels_.rows() * pixels_.columns()), Reads(w, weights_), Writes(dx, inputs_)}},
-        inputs_,
-        [=] DT_DEVICE(int64_t i) { dx[i] = static_cast<float>(geometry.InputGradient(dy, w, i)); });
+        inputs_, [=] DT_DEVICE(int64_t i) {
+          dx[i] = static_cast<T>(static_cast<float>(geometry.InputGradient(dy, w, i)));
+        });
   }
 
  private:
   CudaQueue& queue_;
-  const Geometry geometry_;
+  const Geometry<T> geometry_;
   const bool relu_;
   const int64_t inputs_, weights_;
   const ColumnSums pixels_;
@@ -214,7 +215,7 @@ class ConvolutionDirectCuda : public Kernel {
 std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   if (layer.IsPlainSquare()) return std::nullopt;
-  KernelOffer offer = OfferImage(request);
+  KernelOffer offer = OfferImages(request, ImageTypeOf(request.device.precision));
   offer.preference = -10;
   return offer;
 }
@@ -225,8 +226,10 @@ DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "direct", OfferConvolutionDirect
 }  // namespace
 
 std::unique_ptr<Kernel> MakeConvolutionDirectCuda(const KernelRequest& request,
-                                                  const KernelOffer&) {
-  return std::make_unique<ConvolutionDirectCuda>(request);
+                                                  const KernelOffer& offer) {
+  return WithElementType(offer.inputs[0].dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<ConvolutionDirectCuda<T>>(request);
+  });
 }
 
 }  // namespace dtrain

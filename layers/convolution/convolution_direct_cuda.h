@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Returns a kernel for images in the formats of OfferImage, with any shape, groups and dilation.
+// Returns a kernel for images of either type, with any shape, groups and dilation.
 std::unique_ptr<Kernel> MakeConvolutionDirectCuda(const KernelRequest& request,
                                                   const KernelOffer& offer);
 

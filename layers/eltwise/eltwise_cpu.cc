@@ -17,7 +17,7 @@ float* At(const Tensor& tensor, int64_t offset) {
 class EltwiseDirect : public Kernel {
  public:
   EltwiseDirect(const KernelRequest& request, const KernelOffer& offer)
-      : count_(StoredCount(request.outputs[0], offer.outputs[0])),
+      : count_(StoredCount(request.outputs[0], offer.outputs[0].format)),
         operation_(static_cast<const Eltwise&>(*request.layer).operation()),
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain),

@@ -1,6 +1,7 @@
-// Implements eltwise on the GPU under the name "direct".  It runs in whatever format the first input has.  A pass
+// Implements eltwise on the GPU under the name "direct".  It runs in whatever form the first input has.  A pass
 // combines two tensors, so n inputs take n - 1 passes; a sum's backward pass writes the gradients of two inputs at a
 // time.
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
 #include "layers/eltwise/eltwise.h"
@@ -24,13 +25,17 @@ struct Join {
 };
 
 // Gives the gradient by the output before the fused ReLU, if there is one.
+template <class T>
 struct Gradient {
-  const float* y;  // null: no ReLU
-  const float* dy;
+  const T* y;  // null: no ReLU
+  const T* dy;
 
-  DT_DEVICE float At(int64_t i) const { return y == nullptr || y[i] > 0 ? dy[i] : 0; }
+  DT_DEVICE float At(int64_t i) const {
+    return y == nullptr || static_cast<float>(y[i]) > 0 ? static_cast<float>(dy[i]) : 0;
+  }
 };
 
+template <class T>
 class EltwiseCuda : public Kernel {
  public:
   explicit EltwiseCuda(const KernelRequest& request)
@@ -54,10 +59,10 @@ class EltwiseCuda : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
-    const float* so_far = args.inputs[0].f32();
+    const T* so_far = args.inputs[0].as<const T>();
     for (size_t k = 1; k < args.inputs.size(); ++k) {
       JoinWith(args, k, so_far);
-      so_far = args.outputs[0].f32();
+      so_far = args.outputs[0].as<const T>();
     }
   }
 
@@ -77,10 +82,10 @@ class EltwiseCuda : public Kernel {
   }
 
   // Combines `so_far`, the result for the inputs before k, with input k into y.
-  void JoinWith(const KernelArgs& args, size_t k, const float* so_far) {
+  void JoinWith(const KernelArgs& args, size_t k, const T* so_far) {
     const Join join = {operation_, relu_ && k + 1 == args.inputs.size()};
-    const float* const x = args.inputs[k].f32();
-    float* const y = args.outputs[0].f32();
+    const T* const x = args.inputs[k].as<const T>();
+    T* const y = args.outputs[0].as<T>();
     const bool saves = operation_ == EltwiseOperation::kMax && training_;
     uint16_t* const first = saves ? static_cast<uint16_t*>(args.saved) : nullptr;
     const auto place = static_cast<uint16_t>(k);
@@ -88,65 +93,71 @@ class EltwiseCuda : public Kernel {
             {"eltwise",
              {Reads(so_far, count_), Reads(x, count_), Writes(y, count_), Writes(first, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
-              if (first != nullptr && join.Wins(so_far[i], x[i])) {
+              const auto a = static_cast<float>(so_far[i]), b = static_cast<float>(x[i]);
+              if (first != nullptr && join.Wins(a, b)) {
                 first[i] = place;
               } else if (first != nullptr && place == 1) {
                 first[i] = 0;
               }
-              y[i] = join(so_far[i], x[i]);
+              y[i] = static_cast<T>(join(a, b));
             });
   }
 
   // Writes the gradients of inputs k and k + 1 of a sum; either may be missing.
   void PassToTwo(const KernelArgs& args, size_t k) {
-    const Gradient gradient = GradientOf(args);
-    float* const da = args.input_gradients[k].f32();
-    float* const db = k + 1 < args.inputs.size() ? args.input_gradients[k + 1].f32() : nullptr;
+    const Gradient<T> gradient = GradientOf(args);
+    T* const da = args.input_gradients[k].as<T>();
+    T* const db = k + 1 < args.inputs.size() ? args.input_gradients[k + 1].as<T>() : nullptr;
     if (da == nullptr && db == nullptr) return;
     ForEach(queue_,
             {"eltwise sum gradient",
              {Reads(gradient.y, count_), Reads(gradient.dy, count_), Writes(da, count_),
               Writes(db, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
-              const float dx = gradient.At(i);
+              const T dx = static_cast<T>(gradient.At(i));
               if (da != nullptr) da[i] = dx;
               if (db != nullptr) db[i] = dx;
             });
   }
 
   void PassToFirst(const KernelArgs& args, size_t k) {
-    const Gradient gradient = GradientOf(args);
+    const Gradient<T> gradient = GradientOf(args);
     const uint16_t* const first = static_cast<const uint16_t*>(args.saved);
     const auto place = static_cast<uint16_t>(k);
-    float* const dx = args.input_gradients[k].f32();
+    T* const dx = args.input_gradients[k].as<T>();
     ForEach(queue_,
             {"eltwise max gradient",
              {Reads(first, count_), Reads(gradient.y, count_), Reads(gradient.dy, count_),
               Writes(dx, count_)}},
-            count_, [=] DT_DEVICE(int64_t i) { dx[i] = first[i] == place ? gradient.At(i) : 0; });
+            count_, [=] DT_DEVICE(int64_t i) {
+              dx[i] = static_cast<T>(first[i] == place ? gradient.At(i) : 0);
+            });
   }
 
   void PassProduct(const KernelArgs& args, size_t k) {
-    const Gradient gradient = GradientOf(args);
-    float* const dx = args.input_gradients[k].f32();
+    const Gradient<T> gradient = GradientOf(args);
+    T* const dx = args.input_gradients[k].as<T>();
     bool fresh = true;
     for (size_t other = 0; other < args.inputs.size(); ++other) {
       if (other == k) continue;
-      const float* const x = args.inputs[other].f32();
+      const T* const x = args.inputs[other].as<const T>();
       ForEach(queue_,
               {"eltwise product gradient",
                {Reads(fresh ? gradient.y : nullptr, count_),
                 Reads(fresh ? gradient.dy : nullptr, count_), Reads(x, count_),
                 fresh ? Writes(dx, count_) : Updates(dx, count_)}},
-              count_,
-              [=] DT_DEVICE(int64_t i) { dx[i] = (fresh ? gradient.At(i) : dx[i]) * x[i]; });
+              count_, [=] DT_DEVICE(int64_t i) {
+                const float so_far = fresh ? gradient.At(i) : static_cast<float>(dx[i]);
+                dx[i] = static_cast<T>(so_far * static_cast<float>(x[i]));
+              });
       fresh = false;
     }
   }
 
  private:
-  Gradient GradientOf(const KernelArgs& args) const {
-    return {relu_ ? args.outputs[0].f32() : nullptr, args.output_gradients[0].f32()};
+  Gradient<T> GradientOf(const KernelArgs& args) const {
+    return {relu_ ? args.outputs[0].as<const T>() : nullptr,
+            args.output_gradients[0].as<const T>()};
   }
 
   CudaQueue& queue_;
@@ -156,8 +167,10 @@ class EltwiseCuda : public Kernel {
   const bool training_;
 };
 
-std::unique_ptr<Kernel> MakeEltwiseCuda(const KernelRequest& request, const KernelOffer&) {
-  return std::make_unique<EltwiseCuda>(request);
+std::unique_ptr<Kernel> MakeEltwiseCuda(const KernelRequest& request, const KernelOffer& offer) {
+  return WithElementType(offer.inputs[0].dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<EltwiseCuda<T>>(request);
+  });
 }
 
 DTRAIN_KERNEL("eltwise", DeviceKind::kCuda, "direct", FollowInput, MakeEltwiseCuda);

@@ -1,6 +1,7 @@
 // Implements pooling on the GPU under the name "direct", for channels_last images.  One thread computes each output, in
 // the backward pass each input's gradient, so the order of additions is fixed. cuDNN's pooling is not used: for a
 // maximum it requires x and y to be kept, whereas a byte per window is enough.
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -44,7 +45,8 @@ struct Map {
 
   // Returns output i of max pooling, and the index of its pixel in the window in *winner.  Of equal pixels the first
   // wins; a NaN propagates.
-  DT_DEVICE float Largest(const float* x, int64_t i, int64_t* winner) const {
+  template <class T>
+  DT_DEVICE float Largest(const T* x, int64_t i, int64_t* winner) const {
     const Place out = Output(i);
     const PoolingSpan height = windows.rows.PixelsOf(out.row),
                       width = windows.columns.PixelsOf(out.column);
@@ -52,7 +54,7 @@ struct Map {
     int64_t best = -1;
     for (int64_t row = height.begin; row < height.end; ++row) {
       for (int64_t column = width.begin; column < width.end; ++column) {
-        const float value = x[InputAt(out, row, column)];
+        const auto value = static_cast<float>(x[InputAt(out, row, column)]);
         if (best >= 0 && !(value > largest) && value == value) continue;
         largest = value;
         best = InWindow(out.row, out.column, row, column);
@@ -62,22 +64,23 @@ struct Map {
     return largest;
   }
 
-  DT_DEVICE float Mean(const float* x, int64_t i) const {
+  template <class T>
+  DT_DEVICE float Mean(const T* x, int64_t i) const {
     const Place out = Output(i);
     const PoolingSpan height = windows.rows.PixelsOf(out.row),
                       width = windows.columns.PixelsOf(out.column);
     float sum = 0;
     for (int64_t row = height.begin; row < height.end; ++row) {
       for (int64_t column = width.begin; column < width.end; ++column) {
-        sum += x[InputAt(out, row, column)];
+        sum += static_cast<float>(x[InputAt(out, row, column)]);
       }
     }
     return sum * windows.ShareOf(out.row, out.column);
   }
 
   // Returns the gradient by input i: the sum over the windows that contain it.  `winners` is null for average pooling.
-  template <class Winner>
-  DT_DEVICE float Gradient(const float* dy, const Winner* winners, int64_t i) const {
+  template <class T, class Winner>
+  DT_DEVICE float Gradient(const T* dy, const Winner* winners, int64_t i) const {
     const Place in = Input(i);
     const PoolingSpan down = windows.rows.WindowsOf(in.row),
                       across = windows.columns.WindowsOf(in.column);
@@ -86,9 +89,9 @@ struct Map {
       for (int64_t column = across.begin; column < across.end; ++column) {
         const int64_t out = OutputAt(in, row, column);
         if (winners == nullptr) {
-          sum += dy[out] * windows.ShareOf(row, column);
+          sum += static_cast<float>(dy[out]) * windows.ShareOf(row, column);
         } else if (winners[out] == static_cast<Winner>(InWindow(row, column, in.row, in.column))) {
-          sum += dy[out];
+          sum += static_cast<float>(dy[out]);
         }
       }
     }
@@ -101,6 +104,7 @@ Map MapOf(const KernelRequest& request) {
   return {windows, request.inputs[0][1]};
 }
 
+template <class In, class Out>  // the types of the images
 class PoolingCuda : public Kernel {
  public:
   explicit PoolingCuda(const KernelRequest& request)
@@ -133,17 +137,17 @@ class PoolingCuda : public Kernel {
 
   void ForwardMean(const KernelArgs& args) {
     const Map map = map_;
-    const float* const x = args.inputs[0].f32();
-    float* const y = args.outputs[0].f32();
+    const In* const x = args.inputs[0].as<const In>();
+    Out* const y = args.outputs[0].as<Out>();
     ForEach(queue_, {"average pooling", {Reads(x, inputs_), Writes(y, outputs_)}}, outputs_,
-            [=] DT_DEVICE(int64_t i) { y[i] = map.Mean(x, i); });
+            [=] DT_DEVICE(int64_t i) { y[i] = static_cast<Out>(map.Mean(x, i)); });
   }
 
   template <class Winner>
   void ForwardLargest(const KernelArgs& args) {
     const Map map = map_;
-    const float* const x = args.inputs[0].f32();
-    float* const y = args.outputs[0].f32();
+    const In* const x = args.inputs[0].as<const In>();
+    Out* const y = args.outputs[0].as<Out>();
     Winner* const winners = training_ ? static_cast<Winner*>(args.saved) : nullptr;
     const bool relu = relu_;
     ForEach(queue_,
@@ -152,7 +156,7 @@ class PoolingCuda : public Kernel {
               int64_t winner;
               const float largest = map.Largest(x, i, &winner);
               const bool closed = relu && largest <= 0;
-              y[i] = closed ? 0 : largest;
+              y[i] = static_cast<Out>(closed ? 0 : largest);
               if (winners != nullptr) winners[i] = static_cast<Winner>(closed ? -1 : winner);
             });
   }
@@ -160,13 +164,14 @@ class PoolingCuda : public Kernel {
   template <class Winner>
   void BackwardBy(const KernelArgs& args) {
     const Map map = map_;
-    const float* const dy = args.output_gradients[0].f32();
+    const Out* const dy = args.output_gradients[0].as<const Out>();
     const Winner* const winners = is_max_ ? static_cast<const Winner*>(args.saved) : nullptr;
-    float* const dx = args.input_gradients[0].f32();
+    In* const dx = args.input_gradients[0].as<In>();
     ForEach(
         queue_,
         {"pooling gradient", {Reads(dy, outputs_), Reads(winners, outputs_), Writes(dx, inputs_)}},
-        inputs_, [=] DT_DEVICE(int64_t i) { dx[i] = map.Gradient(dy, winners, i); });
+        inputs_,
+        [=] DT_DEVICE(int64_t i) { dx[i] = static_cast<In>(map.Gradient(dy, winners, i)); });
   }
 
  private:
@@ -180,11 +185,20 @@ class PoolingCuda : public Kernel {
 
 std::optional<KernelOffer> OfferPoolingCuda(const KernelRequest& request) {
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
-  return OfferImage(request);
+  KernelOffer offer = OfferImages(request);
+  // What follows a single pixel takes fp32.
+  if (request.outputs[0].rank() == 4 && request.outputs[0].CountFrom(2) == 1)
+    offer.outputs = {Form()};
+  return offer;
 }
 
-std::unique_ptr<Kernel> MakePoolingCuda(const KernelRequest& request, const KernelOffer&) {
-  return std::make_unique<PoolingCuda>(request);
+std::unique_ptr<Kernel> MakePoolingCuda(const KernelRequest& request, const KernelOffer& offer) {
+  return WithElementType(offer.inputs[0].dtype, [&]<class In>() -> std::unique_ptr<Kernel> {
+    if (offer.outputs[0].dtype == DType::kF32) {
+      return std::make_unique<PoolingCuda<In, float>>(request);
+    }
+    return std::make_unique<PoolingCuda<In, In>>(request);
+  });
 }
 
 DTRAIN_KERNEL("pooling", DeviceKind::kCuda, "direct", OfferPoolingCuda, MakePoolingCuda);

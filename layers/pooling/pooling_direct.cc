@@ -29,8 +29,8 @@ class PoolingDirect : public Kernel {
         training_(request.mode == Mode::kTrain),
         in_(request.inputs[0]),
         out_(request.outputs[0]),
-        in_strides_(StridesOf(in_, offer.inputs[0])),
-        out_strides_(StridesOf(out_, offer.outputs[0])) {}
+        in_strides_(StridesOf(in_, offer.inputs[0].format)),
+        out_strides_(StridesOf(out_, offer.outputs[0].format)) {}
 
   KernelNeeds Needs() const override {
     KernelNeeds needs;

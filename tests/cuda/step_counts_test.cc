@@ -82,12 +82,12 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
 INSTANTIATE_TEST_SUITE_P(
     Models, StepCounts,
     testing::Values(Case{"lenet5", 64, Precision::kFp32, 42, 17.6},
-                    Case{"lenet5", 64, Precision::kBf16, 69, 22.8},
-                    Case{"resnet18", 128, Precision::kFp32, 167, 5880},
-                    Case{"resnet18", 128, Precision::kTf32, 167, 5880},
-                    Case{"resnet18", 128, Precision::kBf16, 272, 7280},
-                    Case{"vgg19_bn", 128, Precision::kTf32, 171, 3627},
-                    Case{"vgg19_bn", 128, Precision::kBf16, 256, 4001},
+                    Case{"lenet5", 64, Precision::kBf16, 61, 11.8},
+                    Case{"resnet18", 128, Precision::kFp32, 157, 5568},
+                    Case{"resnet18", 128, Precision::kTf32, 157, 5568},
+                    Case{"resnet18", 128, Precision::kBf16, 163, 2962},
+                    Case{"vgg19_bn", 128, Precision::kTf32, 169, 3625},
+                    Case{"vgg19_bn", 128, Precision::kBf16, 175, 2113},
                     Case{"seq2seq_attention", 128, Precision::kTf32, 558, 4148},
                     Case{"seq2seq_attention", 128, Precision::kBf16, 1002, 5941}));
 

@@ -204,10 +204,10 @@ PoolResult PoolWindow(const KernelEntry& entry, const std::vector<float>& window
   for (int64_t i = 0; i < 4; ++i) x[i * step] = window[i];
   const auto kernel = entry.make(request, offer);
   std::vector<uint8_t> saved(kernel->Needs().saved_bytes);
-  const Tensor tensors[] = {{x.data(), request.inputs[0], DType::kF32, offer.inputs[0]},
-                            {y.data(), request.outputs[0], DType::kF32, offer.outputs[0]},
-                            {dy.data(), request.outputs[0], DType::kF32, offer.outputs[0]},
-                            {dx.data(), request.inputs[0], DType::kF32, offer.inputs[0]}};
+  const Tensor tensors[] = {{x.data(), request.inputs[0], DType::kF32, offer.inputs[0].format},
+                            {y.data(), request.outputs[0], DType::kF32, offer.outputs[0].format},
+                            {dy.data(), request.outputs[0], DType::kF32, offer.outputs[0].format},
+                            {dx.data(), request.inputs[0], DType::kF32, offer.inputs[0].format}};
   KernelArgs args;
   args.inputs = {tensors, 1};
   args.outputs = {tensors + 1, 1};

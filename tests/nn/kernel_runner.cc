@@ -1,4 +1,5 @@
 // Runs kernels on memory that is poisoned wherever their contract forbids them to look.
+#include <bit>
 #include <cstring>
 
 #include "framework/core/check.h"
@@ -17,10 +18,10 @@ struct Cell {
   Buffer buffer;
   Tensor tensor;
 
-  Cell(const Device& where, const Shape& shape, Format format, DType dtype = DType::kF32)
+  Cell(const Device& where, const Shape& shape, Form form)
       : device(where),
-        buffer(where, static_cast<size_t>(StoredCount(shape, format)) * SizeOf(dtype)),
-        tensor{buffer.data(), shape, dtype, format} {
+        buffer(where, static_cast<size_t>(StoredCount(shape, form.format)) * SizeOf(form.dtype)),
+        tensor{buffer.data(), shape, form.dtype, form.format} {
     Poison();
   }
   void Poison() { Poison(device, buffer); }
@@ -44,24 +45,39 @@ struct Cell {
   }
 };
 
-// Returns rows [first, first + rows) of `from` in the kernel's format.
-Cell Fill(const Device& device, const RefTensor& from, Format format, int64_t first, int64_t rows,
+// Returns an fp32 tensor of the machine's memory as bf16, or the other way round.
+Cell Converted(const Tensor& from, DType dtype) {
+  Cell to(Device{}, from.shape, {from.format, dtype});
+  for (int64_t i = 0, count = StoredCount(from.shape, from.format); i < count; ++i) {
+    if (dtype == DType::kF32) {
+      to.tensor.f32()[i] = std::bit_cast<float>(uint32_t{from.as<uint16_t>()[i]} << 16);
+    } else {
+      to.tensor.as<uint16_t>()[i] =
+          static_cast<uint16_t>(std::bit_cast<uint32_t>(ToBf16(from.f32()[i])) >> 16);
+    }
+  }
+  return to;
+}
+
+// Returns rows [first, first + rows) of `from` in the kernel's form.
+Cell Fill(const Device& device, const RefTensor& from, Form form, int64_t first, int64_t rows,
           bool labels) {
   const Shape shape = from.shape.WithBatch(rows);
   const double* values = from.values.data() + first * from.shape.CountFrom(1);
-  Cell plain(Device{}, shape, Format::kPlain, labels ? DType::kI32 : DType::kF32);
+  Cell plain(Device{}, shape, {Format::kPlain, labels ? DType::kI32 : DType::kF32});
   for (int64_t i = 0, count = shape.count(); i < count; ++i) {
     if (labels) plain.tensor.i32()[i] = static_cast<int32_t>(values[i]);
     if (!labels) plain.tensor.f32()[i] = static_cast<float>(values[i]);
   }
-  Cell host(Device{}, shape, format, plain.tensor.dtype);
-  if (format == Format::kPlain) {
+  Cell host(Device{}, shape, {form.format, plain.tensor.dtype});
+  if (form.format == Format::kPlain) {
     std::swap(host, plain);
   } else {
     Reorder(plain.tensor, host.tensor, Device{});
   }
+  if (form.dtype == DType::kBF16) host = Converted(host.tensor, form.dtype);
   if (device.queue == nullptr) return host;
-  Cell cell(device, shape, format, host.tensor.dtype);
+  Cell cell(device, shape, host.tensor.form());
   cell.Set(host.buffer.data());
   return cell;
 }
@@ -69,13 +85,19 @@ Cell Fill(const Device& device, const RefTensor& from, Format format, int64_t fi
 std::vector<float> PlainValues(const Device& device, Tensor tensor) {
   Buffer host;
   if (device.queue != nullptr) {
-    host = Buffer(static_cast<size_t>(StoredCount(tensor.shape, tensor.format)) * sizeof(float));
+    host = Buffer(static_cast<size_t>(StoredCount(tensor.shape, tensor.format)) *
+                  SizeOf(tensor.dtype));
     device.queue->Download(host.data(), tensor.data, host.bytes());
     device.Record().Wait();
     tensor.data = host.data();
   }
   std::vector<float> values(static_cast<size_t>(tensor.shape.count()));
-  Reorder(tensor, {values.data(), tensor.shape}, Device{});
+  const Tensor plain = {values.data(), tensor.shape};
+  if (tensor.dtype == DType::kBF16) {
+    Reorder(Converted(tensor, DType::kF32).tensor, plain, Device{});
+  } else {
+    Reorder(tensor, plain, Device{});
+  }
   return values;
 }
 
@@ -117,10 +139,10 @@ class Runner {
       params_.push_back(Fill(variant.device, param, Format::kPlain, 0, param.shape[0], false));
     }
     for (size_t p = 0; p < needs_.params.size(); ++p) {
-      const ParamForm form = needs_.params[p];
+      const Form form = needs_.params[p];
       if (form.plain()) continue;
-      forms_.push_back({p, Cell(variant.device, args.params[p].shape, form.format, form.dtype),
-                        Cell(variant.device, args.params[p].shape, form.format, form.dtype)});
+      const auto cell = [&] { return Cell(variant.device, args.params[p].shape, form); };
+      forms_.push_back({p, cell(), cell()});
     }
     if (!forms_.empty()) make_forms_ = InsertedKernels::Make("params", variant.device, "a test");
     for (const RefTensor& state : args.state) {
@@ -210,6 +232,7 @@ class Runner {
     }
     MakeGradients();
     KernelArgs args = CommonArgs();
+    args.adds_input_gradient = options_.adds_input_gradient;
     args.output_gradients = output_gradient_views_;
     args.input_gradients = input_gradient_views_;
     args.param_gradients = param_gradient_views_;
@@ -228,7 +251,7 @@ class Runner {
   void MakeForms() {
     if (forms_.empty()) return;
     std::vector<Tensor> plain, formed;
-    for (const Form& form : forms_) {
+    for (const FormedParam& form : forms_) {
       plain.push_back(param_views_[form.param]);
       formed.push_back(form.value.tensor);
       param_views_[form.param] = form.value.tensor;
@@ -241,7 +264,7 @@ class Runner {
   void AddForms() {
     if (forms_.empty() || param_gradient_views_.empty()) return;
     std::vector<Tensor> plain, formed;
-    for (const Form& form : forms_) {
+    for (const FormedParam& form : forms_) {
       plain.push_back(param_gradients_[form.param].tensor);
       formed.push_back(form.gradient.tensor);
       param_gradient_views_[form.param] = plain.back();
@@ -260,8 +283,15 @@ class Runner {
                                        false));
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      input_gradients_.emplace_back(variant_.device, inputs_[i].tensor.shape,
-                                    inputs_[i].tensor.format);
+      Form form = inputs_[i].tensor.form();
+      if (form.dtype == DType::kI32) form.dtype = DType::kF32;
+      if (i == 0 && options_.adds_input_gradient) {
+        const Shape& shape = inputs_[i].tensor.shape;
+        const RefTensor ones = {shape, std::vector<double>(static_cast<size_t>(shape.count()), 1)};
+        input_gradients_.push_back(Fill(variant_.device, ones, form, 0, rows_, false));
+        continue;
+      }
+      input_gradients_.emplace_back(variant_.device, inputs_[i].tensor.shape, form);
     }
     for (const RefTensor& param : args_.params) {
       Cell& cell = param_gradients_.emplace_back(variant_.device, param.shape, Format::kPlain);
@@ -272,7 +302,7 @@ class Runner {
     output_gradient_views_ = Views(output_gradients_);
     input_gradient_views_ = Views(input_gradients_);
     param_gradient_views_ = Views(param_gradients_);
-    for (const Form& form : forms_) param_gradient_views_[form.param] = form.gradient.tensor;
+    for (const FormedParam& form : forms_) param_gradient_views_[form.param] = form.gradient.tensor;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const bool wanted = options_.wants_input_gradients && setup_.HasGradient(i);
       if (!wanted) input_gradient_views_[i].data = nullptr;
@@ -291,11 +321,11 @@ class Runner {
   int64_t rows_ = 0;
   std::unique_ptr<Kernel> kernel_;
   KernelNeeds needs_;
-  struct Form {
+  struct FormedParam {
     size_t param;
     Cell value, gradient;
   };
-  std::vector<Form> forms_;
+  std::vector<FormedParam> forms_;
   std::unique_ptr<Kernel> make_forms_;  // null if there are none
   std::vector<Cell> inputs_, outputs_, params_, states_;
   std::vector<Cell> output_gradients_, input_gradients_, param_gradients_;
@@ -304,19 +334,17 @@ class Runner {
   Buffer scratch_, saved_, values_;
 };
 
-// Returns one format for all inputs that can have it; the others are plain.
-std::vector<Format> AvailableAs(const std::vector<Shape>& shapes, Format format) {
-  std::vector<Format> available;
-  for (const Shape& shape : shapes) {
-    available.push_back(shape.rank() == 4 ? format : Format::kPlain);
-  }
+// Returns one form for all inputs that can have it; the others are plain.
+std::vector<Form> AvailableAs(const std::vector<Shape>& shapes, Form form) {
+  std::vector<Form> available;
+  for (const Shape& shape : shapes) available.push_back(shape.rank() == 4 ? form : Form());
   return available;
 }
 
 // True if the kernel exists for bf16 only.  Other kernels compute the same for any precision.
 bool OnlyForBf16(const KernelEntry& entry, const CaseSetup& setup) {
   KernelVariant variant = {&entry, {DeviceKind::kCpu, 1, CpuIsa()}};
-  variant.available = AvailableAs(setup.input_shapes(), Format::kPlain);
+  variant.available = AvailableAs(setup.input_shapes(), Form());
   const bool fp32 = entry.offer(RequestFor(setup, variant)).has_value();
   variant.device.precision = Precision::kBf16;
   return !fp32 && entry.offer(RequestFor(setup, variant)).has_value();
@@ -328,8 +356,8 @@ std::string KernelVariant::ToString() const {
   std::string text = std::string(NameOf(device.kind)) + " " + entry->implementation + " isa " +
                      IsaName(device.isa) + ", threads " + std::to_string(device.threads) +
                      ", formats";
-  for (const Format format : offer.inputs) text += " " + std::string(NameOf(format));
-  for (const Format format : offer.outputs) text += " -> " + std::string(NameOf(format));
+  for (const Form& form : offer.inputs) text += " " + NameOf(form);
+  for (const Form& form : offer.outputs) text += " -> " + NameOf(form);
   if (device.precision == Precision::kBf16) text += ", bf16";
   if (fused_relu) text += ", fused relu";
   if (mode == Mode::kEstimate) return text + ", estimate of the state";
@@ -348,10 +376,12 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
     if (!known) variants.push_back(variant);
   };
   const auto consider_formats = [&](const KernelEntry& entry, const Device& device) {
-    for (const Format format : {Format::kPlain, Format::kChannelsLast, Format::kBatchBlocked}) {
-      if (device.kind != DeviceKind::kCpu && format == Format::kBatchBlocked) continue;
+    const bool cpu = device.kind == DeviceKind::kCpu;
+    for (const Form form :
+         {Form(), Form(Format::kChannelsLast),
+          cpu ? Form(Format::kBatchBlocked) : Form(Format::kChannelsLast, DType::kBF16)}) {
       for (const bool relu : {false, true}) {
-        consider({&entry, device, AvailableAs(setup.input_shapes(), format), {}, relu, mode});
+        consider({&entry, device, AvailableAs(setup.input_shapes(), form), {}, relu, mode});
       }
     }
   };
@@ -378,8 +408,12 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
   return variants;
 }
 
+KernelNeeds NeedsOf(const CaseSetup& setup, const KernelVariant& variant) {
+  return variant.entry->make(RequestFor(setup, variant), variant.offer)->Needs();
+}
+
 bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant) {
-  const KernelNeeds needs = variant.entry->make(RequestFor(setup, variant), variant.offer)->Needs();
+  const KernelNeeds needs = NeedsOf(setup, variant);
   return needs.forward_in_place || needs.backward_in_place;
 }
 

@@ -58,17 +58,10 @@ RefTensor Sentences(const Shape& shape, int64_t classes, int64_t pad, uint64_t s
   return tensor;
 }
 
-// Rounds to the nearest bf16 value, which has 8 significant bits; a tie goes to the even one.
-double ToBf16(double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  const uint32_t even = bits >> 16 & 1;
-  return std::bit_cast<float>((bits + 0x7fff + even) & 0xffff0000);
-}
-
 void RoundToBf16(std::vector<RefTensor>& tensors, int least_rank) {
   for (RefTensor& tensor : tensors) {
     if (tensor.shape.rank() < least_rank) continue;
-    for (double& value : tensor.values) value = ToBf16(value);
+    for (double& value : tensor.values) value = ToBf16(static_cast<float>(value));
   }
 }
 
@@ -84,7 +77,8 @@ std::vector<int64_t> ClassesOf(const LayerCase& layer_case) {
 }  // namespace
 
 CaseSetup::CaseSetup(const std::string& type, const LayerCase& layer_case, int64_t batch)
-    : layer_(LayerRegistry::Get("layer", type).make()),
+    : type_(type),
+      layer_(LayerRegistry::Get("layer", type).make()),
       reference_(LayerCaseRegistry::Get("layer with cases", type).reference()),
       inputs_(layer_case.inputs),
       classes_(dtrain::ClassesOf(layer_case)),
@@ -156,9 +150,15 @@ void CaseSetup::Backward(RefArgs& args) const {
   reference_->Backward(*layer_, args);
 }
 
-RefArgs CaseSetup::RoundedToBf16(RefArgs args) const {
+float ToBf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t even = bits >> 16 & 1;
+  return std::bit_cast<float>((bits + 0x7fff + even) & 0xffff0000);
+}
+
+RefArgs CaseSetup::RoundedToBf16(RefArgs args, bool weights) const {
   RoundToBf16(args.inputs, 1);
-  RoundToBf16(args.params, 2);
+  if (weights) RoundToBf16(args.params, 2);
   RoundToBf16(args.output_gradients, 1);
   reference_->Forward(*layer_, args);
   return args;

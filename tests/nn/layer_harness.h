@@ -17,6 +17,7 @@ class CaseSetup {
   // `batch` > 0 replaces the batch size of the case.
   CaseSetup(const std::string& type, const LayerCase& layer_case, int64_t batch = 0);
 
+  const std::string& type() const { return type_; }
   const Layer& layer() const { return *layer_; }
   const LayerReference& reference() const { return *reference_; }
   const std::vector<Shape>& input_shapes() const { return inputs_; }
@@ -44,12 +45,13 @@ class CaseSetup {
   void FuseRelu(RefArgs& args, double near_zero) const;
   void Backward(RefArgs& args) const;
 
-  // Returns args with inputs, weights and output gradients rounded to bf16 and the outputs
-  // recomputed, as a bf16 kernel computes them from values that are not rounded.  Biases are not
-  // rounded.
-  RefArgs RoundedToBf16(RefArgs args) const;
+  // Returns args with inputs and output gradients rounded to bf16, with `weights` those as well, and
+  // the outputs recomputed, as a bf16 kernel computes them from values that are not rounded.  Biases
+  // are not rounded.
+  RefArgs RoundedToBf16(RefArgs args, bool weights) const;
 
  private:
+  std::string type_;
   std::unique_ptr<Layer> layer_;
   std::unique_ptr<LayerReference> reference_;
   std::vector<Shape> inputs_;
@@ -59,11 +61,14 @@ class CaseSetup {
   int64_t pad_ = 0;               // padding token of sentences
 };
 
-// One implementation with one set of formats on one device.
+// Returns the nearest bf16 value, which has 8 significant bits; a tie goes to the even one.
+float ToBf16(float value);
+
+// One implementation with one set of forms on one device.
 struct KernelVariant {
   const KernelEntry* entry = nullptr;
   Device device;
-  std::vector<Format> available;
+  std::vector<Form> available;
   KernelOffer offer;
   bool fused_relu = false;
   Mode mode = Mode::kTrain;
@@ -76,18 +81,22 @@ Device DeviceUnderTest(Precision precision = Precision::kFp32);
 
 // Returns every variant of the layer's kernels that this machine can run.  On the CPU these are
 // each instruction set with one thread, the best one also with two, and the kernels that exist for
-// bf16 only.  On the GPU bf16 variants are included if the layer is one product or sum of products
-// of its inputs, so that the reference can round them.
+// bf16 only.  On the GPU these are also the kernels that take bf16 images, and those of products with
+// `precision: bf16` if the layer is one product or sum of products of its inputs, so that the
+// reference can round them.
 std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
 
 struct RunOptions {
-  bool accumulate = false;  // parameter gradients start at 1 instead of unspecified
+  bool accumulate = false;           // parameter gradients start at 1 instead of unspecified
+  bool adds_input_gradient = false;  // the first starts at 1; for kernels that can add to it
   bool wants_input_gradients = true;
   bool in_place = false;  // if the kernel supports it
   int64_t first_row = 0;  // run rows [first_row, first_row + rows) of the batch only
   int64_t rows = -1;
   WorkerSums* worker_sums = nullptr;
 };
+
+KernelNeeds NeedsOf(const CaseSetup& setup, const KernelVariant& variant);
 
 // True if the kernel can share memory between input and output, forward or backward.
 bool CanRunInPlace(const CaseSetup& setup, const KernelVariant& variant);

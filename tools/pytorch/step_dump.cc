@@ -199,10 +199,10 @@ class LayerRun {
     request_.outputs = layer_.layer->InferShapes(request_.inputs);
     Choose(options);
     for (size_t k = 0; k < plain.size(); ++k) {
-      inputs_.push_back(As(plain[k].tensor, offer_.inputs[k]));
-      input_gradients_.emplace_back(request_.inputs[k], offer_.inputs[k]);
+      inputs_.push_back(As(plain[k].tensor, offer_.inputs[k].format));
+      input_gradients_.emplace_back(request_.inputs[k], offer_.inputs[k].format);
     }
-    outputs_.emplace_back(request_.outputs[0], offer_.outputs[0]);
+    outputs_.emplace_back(request_.outputs[0], offer_.outputs[0].format);
     for (int p = 0; p < static_cast<int>(layer_.params.size()); ++p) {
       const std::string name = graph.weights().entries[layer_.first_param + p].name;
       params_.push_back(Load(file, name));
@@ -285,10 +285,10 @@ class LayerRun {
 
   void LoadOutputGradient() {
     if (layer_.layer->role() == LayerRole::kLoss) {
-      output_gradients_.emplace_back(request_.outputs[0], offer_.outputs[0]);
+      output_gradients_.emplace_back(request_.outputs[0], offer_.outputs[0].format);
     } else {
       output_gradients_.push_back(
-          As(Load(file_, layer_.name + ".output_gradient").tensor, offer_.outputs[0]));
+          As(Load(file_, layer_.name + ".output_gradient").tensor, offer_.outputs[0].format));
     }
     views_[2] = Views(output_gradients_);
     args_.output_gradients = views_[2];

@@ -11,49 +11,60 @@
 
 namespace dtrain {
 
-// Returns the format that image kernels use: channels last for [N, C, H, W], else plain.  With one channel both have
-// the same memory layout, so plain is chosen, which needs no reordering.
+// Returns the format that image kernels use: channels last for [N, C, H, W], else plain.  With one channel or one pixel
+// both have the same memory layout, so plain is chosen, which needs no reordering.
 inline Format ImageFormat(const Shape& image) {
-  return image.rank() == 4 && image[1] != 1 ? Format::kChannelsLast : Format::kPlain;
+  const bool turned = image.rank() == 4 && image[1] != 1 && image.CountFrom(2) != 1;
+  return turned ? Format::kChannelsLast : Format::kPlain;
 }
 
-// Returns the offer of a kernel with one input image and one output image in that format.
-inline KernelOffer OfferImage(const KernelRequest& request) {
-  return {{ImageFormat(request.inputs[0])}, {ImageFormat(request.outputs[0])}};
+// Returns the offer of a kernel with input images and one output image in that format and of that type.
+inline KernelOffer OfferImages(const KernelRequest& request, DType type) {
+  const Form input(ImageFormat(request.inputs[0]), type);
+  return {std::vector<Form>(request.inputs.size(), input),
+          {Form(ImageFormat(request.outputs[0]), type)}};
 }
 
-// to = from.  Both are [N, C, H, W]; one must be plain, the other channels last.
-void ReorderImages(CudaQueue& queue, const Tensor& from, const Tensor& to);
+// Returns that of a kernel that leaves the type of its input as it is.
+inline KernelOffer OfferImages(const KernelRequest& request) {
+  return OfferImages(request, request.available[0].dtype);
+}
 
-// Convert `count` numbers from fp32 to bf16, rounding to nearest even, and back.
-void RoundToBf16(CudaQueue& queue, int64_t count, const float* from, void* to);
-void WidenBf16(CudaQueue& queue, int64_t count, const void* from, float* to);
+// to = from, in the form of `to`: images [N, C, H, W] that are plain or channels last, or tensors of one format.
+void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to);
 
-// Describes how SumColumns (column_sums.h) adds up the rows of a matrix, in one kernel.  A block adds up every
-// slices()-th group of rows of 32 adjacent columns, so that reads are coalesced, and the last block of these columns
-// adds up the slices.  The order of additions depends only on the shape.
+// Returns the number of elements of a size that fill 16 bytes, which is what a thread reads at once where it can.
+constexpr int ElementsOfPack(size_t bytes) { return static_cast<int>(16 / bytes); }
+
+// Describes how the rows of a matrix are added up in one kernel, by SumChannels (channel_loops.h) in packs of elements, or
+// by SumColumns (column_sums.h), one element at a time.  A block adds up every slices()-th group of rows of some adjacent
+// columns, so that reads are coalesced, and the last block of these columns adds up the slices.  The order of additions
+// depends only on the shape and the width of a pack.
 class ColumnSums {
  public:
-  static constexpr int64_t kTile = 32, kLanes = 8;  // those of ForEachColumn's blocks
+  static constexpr int64_t kTile = 32, kLanes = 8;  // packs and rows of a block, at most
 
-  ColumnSums(const Device& device, int64_t rows, int64_t columns)
+  ColumnSums(const Device& device, int64_t rows, int64_t columns, int pack = 1)
       : rows_(rows),
         columns_(columns),
-        slices_(std::clamp(kThreads / (columns * kLanes), int64_t{1},
+        slices_(std::clamp(Blocks(pack) / TilesOf(columns % pack == 0 ? pack : 1), int64_t{1},
                            std::max(rows / kSliceRowsMin, int64_t{1}))),
         finished_(device, static_cast<size_t>(tiles()) * sizeof(unsigned)) {}
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   int64_t slices() const { return slices_; }
-  int64_t tiles() const { return (columns_ + kTile - 1) / kTile; }
+  int64_t tiles() const { return TilesOf(1); }
+  // Returns the number of blocks that each have some of the columns, if a pack has `pack` elements.
+  int64_t TilesOf(int64_t pack) const { return (columns_ / pack + kTile - 1) / kTile; }
   // Returns the number of partial sums, one per slice and column, for which the caller provides memory.
   int64_t partial_sums() const { return slices_ * columns_; }
   // Returns a counter for each tile.
   unsigned* finished() const { return static_cast<unsigned*>(finished_.data()); }
 
  private:
-  static constexpr int64_t kThreads = 256 * 1024;  // that there should be
+  // Returns how many there should be: two for each multiprocessor of an H200 where each thread has several loads under way.
+  static int64_t Blocks(int pack) { return pack > 1 ? 264 : 1024; }
   static constexpr int64_t kSliceRowsMin = 64;
 
   int64_t rows_, columns_, slices_;
@@ -61,7 +72,13 @@ class ColumnSums {
 };
 
 // sum = (or += if `accumulate`) the sum of the rows of x, added in double.  `partial` has room for partial_sums().
-void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const float* x, double* partial,
+void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const Tensor& x, double* partial,
                  bool accumulate, float* sum);
+
+// Adds bias[c] (null: nothing) to channel c of y, whose channels are last, then takes max(0, y) if `relu`; NaN stays NaN.
+void AddBias(CudaQueue& queue, const Tensor& y, const float* bias, bool relu);
+
+// Computes the backward pass of a fused ReLU: dy = 0 where y is 0.
+void MaskGradient(CudaQueue& queue, const Tensor& y, const Tensor& dy);
 
 }  // namespace dtrain

@@ -1,4 +1,6 @@
 // Implements on the GPU the kernels that programs insert between layers (nn/kernel.h).
+#include "framework/kernels/cuda/channel_loops.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -6,17 +8,14 @@
 namespace dtrain {
 namespace {
 
-void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
-  if (from.format == to.format) {
-    queue.Copy(to.data, from.data, static_cast<size_t>(from.shape.count()) * sizeof(float));
-  } else {
-    ReorderImages(queue, from, to);
-  }
-}
+struct Add : AnyChannel {
+  DT_DEVICE float operator()(const Channel&, const float* x) const { return x[0] + x[1]; }
+};
 
-void AddInto(CudaQueue& queue, int64_t count, const float* x, float* sum) {
-  ForEach(queue, {"add", {Reads(x, count), Updates(sum, count)}}, count,
-          [=] DT_DEVICE(int64_t i) { sum[i] += x[i]; });
+template <class T>
+void AddInto(CudaQueue& queue, int64_t count, const T* x, T* sum) {
+  MapElements(queue, {"add", {Reads(x, count), Updates(sum, count)}}, count, Add{},
+              Operands<T, 2>{sum, x}, sum);
 }
 
 // One thread adds the numbers one by one, since nn/kernel.h fixes the order; [N] is a few hundred numbers.
@@ -49,7 +48,9 @@ class AddKernel : public Kernel {
     for (size_t k = 0; k < args.outputs.size(); ++k) {
       const Tensor& sum = args.outputs[k];
       if (sum.data == nullptr) continue;
-      AddInto(queue_, sum.shape.count(), args.inputs[k].f32(), sum.f32());
+      WithElementType(sum.dtype, [&]<class T>() {
+        AddInto(queue_, sum.shape.count(), args.inputs[k].as<const T>(), sum.as<T>());
+      });
     }
   }
   void Backward(const KernelArgs&) override {}
@@ -78,7 +79,7 @@ class ZeroKernel : public Kernel {
   explicit ZeroKernel(const Device& device) : queue_(QueueOf(device)) {}
   void Forward(const KernelArgs& args) override {
     for (const Tensor& output : args.outputs) {
-      queue_.Zero(output.data, static_cast<size_t>(output.shape.count()) * sizeof(float));
+      queue_.Zero(output.data, static_cast<size_t>(output.shape.count()) * SizeOf(output.dtype));
     }
   }
   void Backward(const KernelArgs&) override {}

@@ -1,0 +1,31 @@
+// Element types of images in a GPU's memory.
+//
+// A kernel of images is a template of the type.  It reads and writes elements of the type, and computes in float:
+//
+//   const auto value = static_cast<float>(x[i]);
+//   y[i] = static_cast<T>(std::max(value, 0.0f));    // rounds to nearest even
+//
+//   WithElementType(tensor.dtype, [&]<class T>() { Run<T>(tensor); });
+//
+// A device lambda must be in Run, not in the lambda that is passed here, because nvcc allows none in a template lambda.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "framework/device/device.h"
+#include "framework/device/tensor.h"
+
+namespace dtrain {
+
+template <class F>
+decltype(auto) WithElementType(DType type, F f) {
+  if (type == DType::kBF16) return f.template operator()<__nv_bfloat16>();
+  return f.template operator()<float>();
+}
+
+// Returns the type of images between layers that compute with tensor cores.
+constexpr DType ImageTypeOf(Precision precision) {
+  return precision == Precision::kBf16 ? DType::kBF16 : DType::kF32;
+}
+
+}  // namespace dtrain
