@@ -132,10 +132,10 @@ FirstSteps TimeFirstSteps(DryRun& run) {
             return steps.size() > kStepsMost ||
                    std::accumulate(steps.begin(), steps.end(), 0.0) >= kSecondsEnough;
           },
-          /*warm_up=*/0)
+          /*warm_up=*/rig.queued() ? kWarmUpSteps : 0)
           .steps;
-  // The first step is left out, because it touches new memory and fills caches; for a large model it may be the only
-  // one.
+  // The first step is left out, because it touches new memory and fills caches; for a large model on a CPU it may be the
+  // only one.
   if (seconds.size() > 1) seconds.erase(seconds.begin());
   return {static_cast<int64_t>(seconds.size()), Median(seconds)};
 }

@@ -2,6 +2,7 @@
 // and writes the model profile.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -62,6 +63,16 @@ void PrintJson(const StepTimes& times) {
   std::cout << JsonText(json, 2) << '\n';
 }
 
+// Returns by how much shorter a kernel is than it was timed, where each had to be waited for: together they take a step.
+double ShareOf(const StepTimes& times, const StepRig& rig) {
+  if (!rig.queued()) return 1;
+  double all = 0;
+  for (const KernelTimes& row : times.kernels) {
+    all += Median(row.seconds[0]) + Median(row.seconds[1]);
+  }
+  return std::min(1.0, Median(times.steps) / all);
+}
+
 // The profile has only the model's layers, so the time of a reorder is added to the layer that follows it.
 ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
   ModelProfile profile;
@@ -69,17 +80,18 @@ ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
   profile.device = rig.plan().device;
   profile.batch = batch;
   profile.threads = rig.plan().threads;
+  const double share = ShareOf(times, rig);
   double pending_forward = 0, pending_backward = 0;
   for (const KernelTimes& row : times.kernels) {
-    pending_forward += Median(row.seconds[0]);
-    pending_backward += Median(row.seconds[1]);
+    pending_forward += share * Median(row.seconds[0]);
+    pending_backward += share * Median(row.seconds[1]);
     if (row.layer == nullptr) continue;
     const int64_t params = row.layer->param_range.size();
     profile.layers.push_back({row.name, params, params * 4, pending_forward, pending_backward,
                               row.flops() * static_cast<double>(batch)});
     pending_forward = pending_backward = 0;
   }
-  NoteReady(rig.ready().Medians(), 1, profile);
+  NoteReady(rig.ready().Medians(), 1 / share, profile);
   return profile;
 }
 
@@ -89,8 +101,9 @@ int TimeLayers(const TimeOptions& options, const Invocation& invocation) {
   TellDevice(config);
   StepRig rig(config);
   const auto iterations = static_cast<size_t>(options.iterations);
-  const StepTimes times = TimeSteps(
-      rig, true, [&](const StepTimes& so_far) { return so_far.steps.size() >= iterations; });
+  const auto enough = [&](const StepTimes& so_far) { return so_far.steps.size() >= iterations; };
+  StepTimes times = TimeSteps(rig, true, enough);
+  if (rig.queued()) times.steps = TimeSteps(rig, false, enough).steps;
   if (invocation.json) {
     PrintJson(times);
   } else {

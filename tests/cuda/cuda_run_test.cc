@@ -230,6 +230,12 @@ TEST_F(CudaRunTest, ComputesWhereDeviceSays) {
     EXPECT_EQ(Run("simulate --numeric --set max_steps=3 " + on).code, 0);
     EXPECT_EQ(Run("time --iterations 2 --profile profile.json " + on).code, 0);
     EXPECT_EQ(nlohmann::json::parse(Slurp(folder_ / "profile.json")).at("device"), device);
+    const Outcome bench = Run(std::string("bench step --model lenet5 --data digits --batch 4 "
+                                          "--seconds 0.1 --device ") +
+                              device);
+    ASSERT_EQ(bench.code, 0) << bench.err;
+    EXPECT_GT(nlohmann::json::parse(bench.out).at("steps_per_second"), 0);
+    EXPECT_THAT(bench.err, Not(HasSubstr("not captured")));
   }
 }
 

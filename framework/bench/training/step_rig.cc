@@ -21,6 +21,7 @@
 namespace dtrain {
 namespace {
 
+constexpr int kTogether = 16;  // steps that a device with a queue does behind one another
 constexpr int64_t kEndless = int64_t{1} << 60;  // samples
 
 int64_t BytesOf(std::span<const Tensor> tensors) {
@@ -91,6 +92,7 @@ StepRig::StepRig(const RunConfig& config)
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());
+  if (queued()) BringBatch();
 }
 
 StepRig::StepRig(const RunConfig& config, RunInputs inputs)
@@ -143,9 +145,33 @@ void StepRig::FillBatch(int64_t classes) {
   }
 }
 
-void StepRig::Step() {
+// Batches of a run are made in the device's memory as well.
+void StepRig::BringBatch() {
+  const Device& device = net_->device();
+  for (Tensor& field : batch_.fields) {
+    const size_t bytes = static_cast<size_t>(field.shape.count()) * SizeOf(field.dtype);
+    batch_memory_.emplace_back(device, bytes);
+    device.queue->Upload(batch_memory_.back().data(), field.data, bytes);
+    field.data = batch_memory_.back().data();
+  }
+  device.Record().Wait();
+  batch_.on_device = true;
+}
+
+void StepRig::Step() { Step(ready_.get(), true); }
+
+void StepRig::Steps(int count) {
+  bool late = false;
+  for (int i = 0; i < count; ++i) late = Step(nullptr, i + 1 == count);
+  if (late) net_->device().Record().Wait();
+}
+
+// Returns true if the step's result comes later.
+bool StepRig::Step(ReadyTimes* watch, bool last) {
   if (batches_ == nullptr) batch_.step = step_;
-  const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next();
+  // Earlier steps may still read the batch before this one.
+  const ReadyEvent read = watch == nullptr ? net_->device().Record() : ReadyEvent();
+  const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next(read);
   Turn turn = exchange_->Begin(batch.samples);
   if (turn.boundary) {  // the only reason for a boundary here
     throw DivergedError(
@@ -153,10 +179,11 @@ void StepRig::Step() {
         "a lower solver.lr, solver.clip_norm or solver.warmup_epochs may help");
   }
   ++step_;
-  const StepResult result =
-      ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.arena(),
-                      config_.seed, nullptr, parts_, ready_.get());
-  exchange_->End({.samples = batch.samples, .loss_sum = result.loss_sum});
+  const StepResult result = ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch,
+                                            state_.arena(), config_.seed, nullptr, parts_, watch);
+  exchange_->End(
+      {.samples = batch.samples, .loss_sum = result.loss_sum, .lags = result.later && !last});
+  return result.later;
 }
 
 double KernelTimes::flops() const {
@@ -176,15 +203,17 @@ StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const S
     kernel.seconds[t.backward].push_back(ToSeconds(t.nanos));
   };
   if (kernels) rig.net().set_observer(note);
-  for (int i = 0; i < warm_up; ++i) rig.Step();
-  rig.ready().Clear();
+  const int together = !kernels && rig.queued() ? kTogether : 1;
+  const auto run = [&](int steps) { together == 1 ? rig.Step() : rig.Steps(steps); };
+  for (int i = 0; i < warm_up; ++i) run(1);
+  if (together == 1) rig.ready().Clear();
   for (KernelTimes& kernel : times.kernels) {
     for (std::vector<double>& seconds : kernel.seconds) seconds.clear();
   }
   while (!enough(times)) {
     const Nanos start = WallNow();
-    rig.Step();
-    times.steps.push_back(ToSeconds(WallNow() - start));
+    run(together);
+    times.steps.insert(times.steps.end(), together, ToSeconds(WallNow() - start) / together);
   }
   rig.net().set_observer(nullptr);
   return times;

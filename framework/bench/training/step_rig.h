@@ -28,8 +28,13 @@ class StepRig {
   StepRig(const RunConfig& config, RunInputs inputs);
   ~StepRig();
 
-  // Runs forward, backward and update.  Throws DivergedError if the previous step produced a NaN or infinity.
+  // Runs forward, backward and update, and waits until gradients are ready.  Throws DivergedError if the previous step
+  // produced a NaN or infinity.
   void Step();
+  // Runs several as a run does: on a device with a queue they follow one another there, and only the last is waited for.
+  void Steps(int count);
+  // True if the device has a queue.
+  bool queued() const { return net_->device().queue != nullptr; }
   // Returns the times at which each gradient was ready in the last 1000 steps: layers with parameters, last first.
   ReadyTimes& ready() { return *ready_; }
   Net& net() { return *net_; }
@@ -39,6 +44,8 @@ class StepRig {
  private:
   void MakeExchangeFor(const BoundarySchedule& rule, ExchangeSpec::Start start);
   void FillBatch(int64_t classes);
+  void BringBatch();
+  bool Step(ReadyTimes* watch, bool last);
 
   const RunConfig config_;  // of one worker
   const int64_t parts_;     // parts of the batch, from `accumulate`
@@ -48,7 +55,8 @@ class StepRig {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<ReadyTimes> ready_;
-  Batch batch_;  // the fixed batch, without a data set
+  Batch batch_;  // the fixed batch, without a data set; in the device's memory
+  std::vector<Buffer> batch_memory_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Prefetcher> batches_;  // batches of dataset_; null: every step uses batch_
   Buffer state_;
@@ -73,7 +81,8 @@ struct StepTimes {
 
 inline constexpr int kWarmUpSteps = 3;
 
-// Repeats the step until `enough`, after `warm_up` steps that are not timed.  Timing each kernel slows the step down.
+// Repeats the step until `enough`, after `warm_up` steps that are not timed.  Timing each kernel slows the step down, on a
+// device with a queue by a wait for each.  Without that such a device's steps are timed sixteen at a time.
 StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const StepTimes&)>& enough,
                     int warm_up = kWarmUpSteps);
 
