@@ -1,18 +1,21 @@
 #!/bin/bash
 # Tests dtrain on a GPU, from a build tree or from a bundle (tools/bundle.sh); where there is PyTorch, both
-# are measured beside each other.  The most telling part comes first; each takes ten minutes at most, and
-# no data but what the program makes.
+# are measured beside each other.  The most telling part comes first; each takes nine minutes at most.
 #
-#   tests/gpu.sh [--build FOLDER] [--standin] [PART...]
+#   tests/gpu.sh [--build FOLDER] [--logs FOLDER] [--standin] [PART...]
 #
-#   layers     every layer against its reference in double
+#   layers     every layer against its reference in double, the captured step, the solvers
 #   models     every shipped model: first losses, gradients and statistics beside the CPU's
-#   resnet     steps a second of ResNet-18 at batch 128, beside PyTorch's
+#   speed      steps a second of four models in fp32, tf32 and bf16, beside PyTorch's best way to run a step
+#   kernels    the kernels of one step of ResNet-18 and LeNet-5, with their times on the device
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
-#   torch      steps a second of all models in fp32, tf32 and bf16, beside PyTorch's
 #   select     selections of one value in a thousand, beside torch.topk on the GPU
-#   sanitizer  layers and kernels under compute-sanitizer (one minute on an H100)
+#   full       accuracies: LeNet-5 12 epochs, ResNet-18 and VGG-19 30, Seq2Seq 10
+#   studies    configs/studies/gssp_{resnet18,vgg19,seq2seq}.yaml on the GPU
+#   sanitizer  layers and kernels under compute-sanitizer, three minutes at most
 #
+# Without PART all but full and studies are run.  These two need DTRAIN_DATA; they, and speed, go on from --logs
+# (gpu-logs), where each part leaves what it said as PART.log.
 # $PYTHON (python3) is the Python that is asked for PyTorch.  --standin runs the parts on what stands in for
 # CUDA's libraries, to test this script.  Ends with 77 where there is no GPU, with 1 where a part fails.
 set -euo pipefail
@@ -21,20 +24,24 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/release
 [ ! -e "$root/bundle.txt" ] || build=$root/bin
 standin=""
+logs=gpu-logs
+all="layers models speed kernels runs select full studies sanitizer"
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$(cd "${2:?--build needs a folder}" && pwd) && shift ;;
+    --logs) logs=${2:?--logs needs a folder} && shift ;;
     --standin) standin=yes ;;
-    layers | models | resnet | runs | torch | select | sanitizer) parts+=("$1") ;;
     *)
-      echo "$0: there is no part '$1' (layers, models, resnet, runs, torch, select, sanitizer)" >&2
-      exit 2
+      [[ " $all " == *" $1 "* ]] || { echo "$0: there is no part '$1' (${all// /, })" >&2 && exit 2; }
+      parts+=("$1")
       ;;
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(layers models resnet runs torch select sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(layers models speed kernels runs select sanitizer)
+mkdir -p "$logs"
+logs=$(cd "$logs" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -62,11 +69,16 @@ for file in "$dtrain" "$build/cuda_tests" "$build/libdtrain_cuda.so"; do
   [ -e "$file" ] || { echo "$0: there is no $file" >&2; exit 2; }
 done
 # PyTorch's CUDA libraries, where $PYTHON is none that the program looks at by itself.
-if [ -z "${DTRAIN_CUDA_LIBRARIES:-}" ]; then
+packages=${DTRAIN_CUDA_LIBRARIES:-}
+if [ -z "$packages" ]; then
   packages=$("$python" -c 'import nvidia, os; print(os.path.dirname(list(nvidia.__path__)[0]))' 2>/dev/null) || packages=""
   [ -z "$packages" ] || export DTRAIN_CUDA_LIBRARIES=$packages
 fi
 export DTRAIN_TEST_GPU=1
+# CUPTI is where the toolkit or PyTorch has it.
+injected=$build/libkernel_times.so
+cupti=$(find /usr/local/cuda*/ ${packages:+"$packages"} -name 'libcupti.so.*' 2>/dev/null | head -n 1)
+export LD_LIBRARY_PATH="${cupti:+${cupti%/*}:}${LD_LIBRARY_PATH:-}"
 doctor=$("$dtrain" doctor | sed -n 's/^GPU  *//p')
 echo "GPU: $doctor"
 case $doctor in
@@ -83,7 +95,15 @@ limited() {
   local left=$((end - SECONDS)) code=0
   timeout --kill-after=10 "$((left > 1 ? left : 1))" "$@" || code=$?
   [ "$code" = 0 ] || failed=yes
-  [ "$code" != 124 ] || echo "not done in ten minutes: $*"
+  [ "$code" != 124 ] || echo "not done in nine minutes: $*"
+}
+# What goes on from its folder at the next call: a run that is ended saves a checkpoint first.
+part_of() {
+  local left=$((end - SECONDS - 20)) code=0
+  [ "$left" -gt 10 ] || { echo "left for the next call: $*" && return; }
+  timeout --kill-after=20 "$left" "$@" || code=$?
+  [ "$code" != 124 ] || { echo "goes on at the next call: $*" && return; }
+  [ "$code" = 0 ] || failed=yes
 }
 
 tests() { limited "$build/cuda_tests" --gtest_brief=1 "--gtest_filter=$1"; }
@@ -92,8 +112,8 @@ has_torch() {
   [ -z "$standin" ] && "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null
 }
 
-# Model, batch and precisions: beside PyTorch's where it is, else alone.
-speed() {
+# Model, batch and precisions, without PyTorch.
+speed_alone() {
   local model=$1 batch=$2 seconds=2 precision data=digits
   shift 2
   case $model in
@@ -102,30 +122,59 @@ speed() {
   esac
   [ -z "$standin" ] || { batch=2 && seconds=0.1; }
   for precision in "$@"; do
-    if has_torch; then
-      limited "$python" "$root/tools/bench/compare_pytorch.py" --dtrain "$dtrain" --device cuda --models "$model" \
-        --batch "$batch" --precision "$precision" --rounds 3 --seconds 1
-    else
-      limited "$dtrain" bench step --model "$model" --data "$data" --batch "$batch" --device cuda \
-        --precision "$precision" --seconds "$seconds"
-    fi
+    limited "$dtrain" bench step --model "$model" --data "$data" --batch "$batch" --device cuda \
+      --precision "$precision" --seconds "$seconds"
   done
 }
 
-layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
+# Model, batch, data set and precision.
+kernels_of() {
+  CUDA_INJECTION64_PATH=$injected limited "$dtrain" bench step --model "$1" --batch "$2" --data "$3" \
+    --precision "$4" --device cuda --seconds 0.3 2>"$logs/kernels-$1-$4.txt"
+  tail -n 40 "$logs/kernels-$1-$4.txt"
+}
+
+# Name, config and settings.
+train_full() {
+  local name=$1
+  shift
+  local summary=$logs/full-$name/summary.json
+  if grep -qs '"status": *"completed"' "$summary"; then
+    echo "$name is done:" && grep -oE '"(accuracy|bleu|perplexity)": *[0-9.]+' "$summary" | tail -n 3
+    return
+  fi
+  part_of "$dtrain" train --device cuda --resume auto --output "$logs/full-$name" --config "$@"
+}
+
+layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:DeviceDataset.*:Rules/*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
 
 run_part() {
   case $1 in
     layers) tests "$layers" ;;
     models) tests 'Models/*' ;;
-    resnet) speed resnet18 128 fp32 tf32 bf16 ;;
-    runs) tests 'CudaRunTest.*' ;;
-    torch)
-      has_torch || echo "no PyTorch here that sees a GPU: dtrain alone"
-      speed lenet5 64 fp32 tf32 bf16
-      speed vgg19_bn 128 fp32 tf32 bf16
-      speed seq2seq_attention 128 fp32 tf32 bf16
+    speed)
+      if has_torch; then
+        limited "$python" "$root/tools/bench/torch_gpu.py" --dtrain "$dtrain" --log "$logs/speed.jsonl" --within 480
+      else
+        echo "no PyTorch here that sees a GPU: dtrain alone"
+        speed_alone resnet18 128 fp32 tf32 bf16
+        speed_alone vgg19_bn 128 fp32 tf32 bf16
+        speed_alone lenet5 64 fp32 tf32 bf16
+        speed_alone seq2seq_attention 128 fp32 tf32 bf16
+      fi
       ;;
+    kernels)
+      if [ -n "$standin" ] || [ ! -e "$injected" ]; then
+        echo "no CUPTI here: left out"
+      else
+        kernels_of resnet18 128 cifar10 bf16
+        kernels_of resnet18 128 cifar10 tf32
+        kernels_of lenet5 64 digits fp32
+        kernels_of vgg19_bn 128 cifar10 bf16
+        kernels_of seq2seq_attention 128 multi30k tf32
+      fi
+      ;;
+    runs) tests 'CudaRunTest.*' ;;
     select)
       local sizes=1000000,10000000,100000000
       [ -z "$standin" ] || sizes=50000
@@ -136,8 +185,34 @@ run_part() {
         echo "no PyTorch here that sees a GPU: dtrain alone"
       fi
       ;;
+    full)
+      local runs=$root/configs/runs
+      local short=()
+      [ -z "$standin" ] || short=(--set max_steps=2 --set batch=4 --set data.limit=16)
+      if [ -z "${DTRAIN_DATA:-}" ]; then
+        echo "DTRAIN_DATA names no folder of data sets: left out"
+        return
+      fi
+      train_full lenet5 "$runs/lenet5_mnist.yaml" --set epochs=12 "${short[@]}"
+      train_full resnet18 "$runs/resnet18_cifar10.yaml" --set epochs=30 --set precision=bf16 \
+        --set 'solver.schedule={name: one_cycle}' "${short[@]}"
+      train_full vgg19 "$runs/vgg19_cifar10.yaml" --set epochs=30 --set precision=bf16 "${short[@]}"
+      train_full seq2seq "$runs/seq2seq_multi30k.yaml" --set epochs=10 --set precision=tf32 "${short[@]}"
+      ;;
+    studies)
+      local study
+      for study in gssp_resnet18 gssp_vgg19 gssp_seq2seq; do
+        if [ -n "$standin" ] || [ -z "${DTRAIN_DATA:-}" ]; then
+          limited "$dtrain" study "$root/configs/studies/$study.yaml" --dry-run --output "$logs/$study" >"$logs/$study.txt"
+          head -n 1 "$logs/$study.txt"
+        else
+          part_of "$dtrain" study "$root/configs/studies/$study.yaml" --device cuda --output "$logs/$study"
+        fi
+      done
+      ;;
     sanitizer)
       local tool
+      [ "$end" -lt $((SECONDS + 180)) ] || end=$((SECONDS + 180))
       tool=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
       if [ -n "$standin" ] || [ ! -x "$tool" ]; then
         echo "no compute-sanitizer here: left out"
@@ -153,12 +228,14 @@ status=0
 for part in "${parts[@]}"; do
   echo
   echo "== $part"
-  end=$((SECONDS + 600))
+  begin=$SECONDS
+  end=$((begin + 540))
   failed=""
-  run_part "$part"
+  run_part "$part" > >(tee "$logs/$part.log") 2>&1
+  wait $!  # for what it said
   verdict=passed
   [ -z "$failed" ] || verdict=FAILED
-  echo "== $part: $verdict in $((600 + SECONDS - end)) s"
+  echo "== $part: $verdict in $((SECONDS - begin)) s"
   [ -z "$failed" ] || status=1
 done
 exit "$status"

@@ -46,7 +46,7 @@ below_prefix() {
 }
 
 cp "$build/dtrain" "$bundle/bin/"
-for file in libdtrain_cuda.so cuda_tests; do
+for file in libdtrain_cuda.so libkernel_times.so cuda_tests; do
   [ ! -e "$build/$file" ] || cp "$build/$file" "$bundle/bin/"
 done
 if [ -e "$build/tests/cuda_standin/libdtrain_cuda.so" ]; then
@@ -87,7 +87,7 @@ cp -r "$(mpi_path pkgdatadir)"/*.txt "$bundle/$(below_prefix pkgdatadir)/"
 
 cp -r "$source/configs" "$bundle/configs"
 cp "$source/tests/gpu.sh" "$bundle/tests/"
-cp "$source"/tools/bench/{compare_pytorch,torch_step,torch_seq2seq,torch_topk}.py "$bundle/tools/bench/"
+cp "$source"/tools/bench/{torch_gpu,torch_step,torch_seq2seq,torch_topk}.py "$bundle/tools/bench/"
 cp "$source/README.md" "$source/LICENSE" "$bundle/"
 
 # Prints the paths of the libraries that the given files need, without those of glibc, CUDA and fast networks.
@@ -96,7 +96,7 @@ libraries_of() {
   for file in "$@"; do
     ldd "$file" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
   done | sort -u | grep -Ev '/(ld-linux.*|lib(c|m|dl|pthread|rt|resolv|util|nsl|anl|mvec|thread_db))\.so' |
-    grep -Ev '/lib(cuda|cublas|cublasLt|cudnn|cudart|nv[a-z]*)[._]' |
+    grep -Ev '/lib(cuda|cublas|cublasLt|cudnn|cudart|cupti|nv[a-z]*)[._]' |
     grep -Ev '/lib(uc[mpst]|uct|fabric|psm2|psm_infinipath|infinipath|ibverbs|rdmacm|efa|oshmem|mca_common_(ofi|ucx|verbs|monitoring))\.so'
 }
 mapfile -t elves < <(find "$bundle" -type f \( -name '*.so' -o -path "$bundle/libexec/*" -o -path "$bundle/bin/dtrain" -o -name cuda_tests \))

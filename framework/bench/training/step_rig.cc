@@ -1,5 +1,6 @@
 #include "framework/bench/training/step_rig.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <span>
@@ -21,7 +22,9 @@
 namespace dtrain {
 namespace {
 
-constexpr int kTogether = 16;  // steps that a device with a queue does behind one another
+// Steps that a device with a queue does behind one another, and their seconds, at most.
+constexpr int kTogether = 16;
+constexpr double kTogetherSeconds = 0.1;
 constexpr int64_t kEndless = int64_t{1} << 60;  // samples
 
 int64_t BytesOf(std::span<const Tensor> tensors) {
@@ -203,17 +206,20 @@ StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const S
     kernel.seconds[t.backward].push_back(ToSeconds(t.nanos));
   };
   if (kernels) rig.net().set_observer(note);
-  const int together = !kernels && rig.queued() ? kTogether : 1;
-  const auto run = [&](int steps) { together == 1 ? rig.Step() : rig.Steps(steps); };
-  for (int i = 0; i < warm_up; ++i) run(1);
-  if (together == 1) rig.ready().Clear();
+  const bool queued = !kernels && rig.queued();
+  int together = 1;
+  const auto run = [&] { queued ? rig.Steps(together) : rig.Step(); };
+  for (int i = 0; i < warm_up; ++i) run();
+  if (!queued) rig.ready().Clear();
   for (KernelTimes& kernel : times.kernels) {
     for (std::vector<double>& seconds : kernel.seconds) seconds.clear();
   }
   while (!enough(times)) {
     const Nanos start = WallNow();
-    run(together);
-    times.steps.insert(times.steps.end(), together, ToSeconds(WallNow() - start) / together);
+    run();
+    const double step = ToSeconds(WallNow() - start) / together;
+    times.steps.insert(times.steps.end(), together, step);
+    if (queued) together = std::clamp(static_cast<int>(kTogetherSeconds / step), 1, kTogether);
   }
   rig.net().set_observer(nullptr);
   return times;

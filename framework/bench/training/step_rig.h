@@ -82,7 +82,7 @@ struct StepTimes {
 inline constexpr int kWarmUpSteps = 3;
 
 // Repeats the step until `enough`, after `warm_up` steps that are not timed.  Timing each kernel slows the step down, on a
-// device with a queue by a wait for each.  Without that such a device's steps are timed sixteen at a time.
+// device with a queue by a wait for each.  Without that such a device's steps are timed several at a time.
 StepTimes TimeSteps(StepRig& rig, bool kernels, const std::function<bool(const StepTimes&)>& enough,
                     int warm_up = kWarmUpSteps);
 
