@@ -54,6 +54,14 @@ DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, float largest, cons
   return std::log(sums.exponentials) - target;
 }
 
+// Returns the loss of a row whose largest logit is kept, and keeps the rest.
+DT_DEVICE double Keep(const LabelledRows& of, int64_t row, const RowSums& sums, KeptRow* kept) {
+  const bool counts = of.HasClass(row);
+  kept[row].inverse_sum = counts ? static_cast<float>(1 / sums.exponentials) : NAN;
+  if (of.Ignores(row)) return 0;
+  return counts ? LossOf(of, row, kept[row].largest, sums) : NAN;
+}
+
 // The largest logit is subtracted first, so that no exponential overflows.  A NaN or infinite logit, or a label outside
 // [0, classes), gives a loss and gradients that are NaN.
 void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double* losses) {
@@ -70,12 +78,34 @@ void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double*
       [] DT_DEVICE(const RowSums& a, const RowSums& b) {
         return RowSums{a.exponentials + b.exponentials, a.logits + b.logits};
       },
-      [=] DT_DEVICE(int64_t row, const RowSums& sums) {
-        const bool counts = of.HasClass(row);
-        kept[row].inverse_sum = counts ? static_cast<float>(1 / sums.exponentials) : NAN;
-        losses[row] = counts ? LossOf(of, row, kept[row].largest, sums) : NAN;
-        if (of.Ignores(row)) losses[row] = 0;
-      });
+      [=] DT_DEVICE(int64_t row, const RowSums& sums) { losses[row] = Keep(of, row, sums, kept); });
+}
+
+// The same in one kernel where rows are short: a thread does all terms of a sample.
+void FindFewLosses(CudaQueue& queue, const LabelledRows& of, int64_t terms, KeptRow* kept,
+                   float* y) {
+  const int64_t batch = of.rows / terms;
+  ForEach(queue,
+          {"softmax losses",
+           {Reads(of.x, of.rows * of.classes), Reads(of.labels, of.rows), Updates(kept, of.rows),
+            Writes(y, batch)}},
+          batch, [=] DT_DEVICE(int64_t n) {
+            double loss = 0;
+            for (int64_t row = n * terms; row < (n + 1) * terms; ++row) {
+              const float* const x = of.x + row * of.classes;
+              float largest = -INFINITY;
+              for (int64_t c = 0; c < of.classes; ++c) largest = x[c] > largest ? x[c] : largest;
+              kept[row].largest = largest;
+              RowSums sums = {0, 0};
+              for (int64_t c = 0; c < of.classes; ++c) {
+                const float z = x[c] - largest;
+                sums.exponentials += std::exp(z);
+                sums.logits += z;
+              }
+              loss += Keep(of, row, sums, kept);
+            }
+            y[n] = static_cast<float>(loss);
+          });
 }
 
 // Adds up each sample's losses in the order of its terms.
@@ -106,6 +136,8 @@ void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept
           });
 }
 
+constexpr int64_t kFewClasses = 64;
+
 class SoftmaxCrossEntropyCuda : public Kernel {
  public:
   explicit SoftmaxCrossEntropyCuda(const KernelRequest& request)
@@ -130,6 +162,9 @@ class SoftmaxCrossEntropyCuda : public Kernel {
     void* const kept_at = mode_ == Mode::kTrain ? args.saved : losses + batch_ * terms_;
     auto* const kept = static_cast<KeptRow*>(kept_at);
     const LabelledRows rows = RowsOf(args);
+    if (classes_ <= kFewClasses) {
+      return FindFewLosses(queue_, rows, terms_, kept, args.outputs[0].f32());
+    }
     FindLargest(queue_, rows, kept);
     FindLosses(queue_, rows, kept, losses);
     AddTerms(queue_, batch_, terms_, losses, args.outputs[0].f32());
