@@ -16,6 +16,7 @@
 #include "framework/core/progress_display.h"
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
+#include "framework/data/batches.h"
 
 namespace dtrain {
 namespace {
@@ -132,7 +133,8 @@ FirstSteps TimeFirstSteps(DryRun& run) {
             return steps.size() > kStepsMost ||
                    std::accumulate(steps.begin(), steps.end(), 0.0) >= kSecondsEnough;
           },
-          /*warm_up=*/rig.queued() ? kWarmUpSteps : 0)
+          /*warm_up=*/rig.queued() ? 2 * Prefetcher::kDepth
+                                   : 0)  // each batch in the ring is captured
           .steps;
   // The first step is left out, because it touches new memory and fills caches; for a large model on a CPU it may be the
   // only one.

@@ -45,7 +45,7 @@ SlurmJob JobOf(const SlurmOptions& options) {
   job.servers = PlacementOf(config).ranks() - job.workers;
   job.per_node = config.cluster.per_node();
   job.threads = static_cast<int>(config.threads);
-  job.on_gpu = config.device == "cuda";
+  job.on_gpu = config.device != "cpu";  // auto takes a GPU that the job gives
   return job;
 }
 

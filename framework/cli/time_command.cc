@@ -63,7 +63,7 @@ void PrintJson(const StepTimes& times) {
   std::cout << JsonText(json, 2) << '\n';
 }
 
-// Returns by how much shorter a kernel is than it was timed, where each had to be waited for: together they take a step.
+// A kernel timed alone includes the wait for it.  Returns the factor that makes all of them add up to a step.
 double ShareOf(const StepTimes& times, const StepRig& rig) {
   if (!rig.queued()) return 1;
   double all = 0;
@@ -91,7 +91,10 @@ ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
                               row.flops() * static_cast<double>(batch)});
     pending_forward = pending_backward = 0;
   }
-  NoteReady(rig.ready().Medians(), 1 / share, profile);
+  const std::vector<double> ready = rig.ready().Medians();
+  // They were noted in steps with such waits as well.
+  const bool late = rig.queued() && !ready.empty() && ready.back() > Median(times.steps);
+  NoteReady(ready, late ? ready.back() / Median(times.steps) : 1, profile);
   return profile;
 }
 

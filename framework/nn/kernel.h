@@ -87,9 +87,10 @@ struct KernelRequest {
   std::vector<Shape> outputs;
   std::vector<Form> available;  // current form of each input
   std::vector<bool> needs_input_gradient;
-  bool fused_relu = false;   // apply max(0, .) to output 0 (program.h)
-  bool fused_sum = false;    // add the last input to output 0, before a fused ReLU (program.h)
-  Mode mode = Mode::kTrain;  // kEvaluate in every program for a frozen layer with state
+  bool read_as_plain = false;  // whoever reads output 0 needs it plain
+  bool fused_relu = false;     // apply max(0, .) to output 0 (program.h)
+  bool fused_sum = false;      // add the last input to output 0, before a fused ReLU (program.h)
+  Mode mode = Mode::kTrain;    // kEvaluate in every program for a frozen layer with state
   Device device;
 };
 
@@ -117,7 +118,7 @@ struct KernelNeeds {
   bool backward_reads_outputs = false;
   bool forward_in_place = false;   // output 0 may share input 0's memory
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
-  bool backward_adds = false;      // it can add to input gradient 0 what another reader has written
+  bool backward_adds = false;  // it can add its input gradient 0 to what another reader has written
   // Holds the form in which the kernel reads each parameter and writes its gradient; empty: that of the arenas.  The
   // program makes parameters of another form before the first kernel of a step, all at once, and adds their gradients to
   // the arena's.  So the kernel writes these with `=`, even with `accumulate`.

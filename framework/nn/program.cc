@@ -33,7 +33,8 @@ class Compiler {
   Program Run() {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) AddInput(static_cast<int>(i));
     const auto accepts = [this](const Call& call) { return Accepts(call); };
-    for (const Call& call : FuseAll(graph_, accepts)) AddCall(call);
+    calls_ = FuseAll(graph_, accepts);
+    for (const Call& call : calls_) AddCall(call);
     AddSums();
     PlaceMemory(program_);
     AddAdditions();
@@ -70,6 +71,26 @@ class Compiler {
     }
     request.outputs.push_back(shapes_[call.output]);
     return request;
+  }
+
+  // True if all readers of a value need it plain.  Only kernels of devices with a queue ask.
+  bool ReadAsPlain(int value) const {
+    bool read = false;
+    for (const Call& call : calls_) {
+      const auto at = std::ranges::find(call.inputs, value);
+      if (at == call.inputs.end()) continue;
+      if (!NeedsPlain(call, static_cast<size_t>(at - call.inputs.begin()))) return false;
+      read = true;
+    }
+    return read;
+  }
+  bool NeedsPlain(const Call& call, size_t input) const {
+    const GraphLayer& layer = graph_.layers()[call.layer];
+    if (layer.layer->is_view()) return true;
+    KernelRequest request = RequestFor(call);
+    request.available[input] =
+        Format::kChannelsLast;  // a kernel that follows its input would take it
+    return Choose(layer, request).offer.inputs[input].plain();
   }
 
   bool WantsGradient(const GraphLayer& layer, size_t input, int slot) const {
@@ -136,7 +157,8 @@ class Compiler {
     const bool left_out = device_.queue != nullptr || !metrics_.empty();
     if (measures && program_.mode == Mode::kTrain && left_out) return;
     if (layer.layer->is_view()) return AddView(call);
-    const KernelRequest request = RequestFor(call);
+    KernelRequest request = RequestFor(call);
+    request.read_as_plain = device_.queue != nullptr && ReadAsPlain(call.output);
     const Choice choice = Choose(layer, request);
     Op op;
     op.name = layer.name;
@@ -254,6 +276,7 @@ class Compiler {
   const Device device_;
   const std::map<std::string, std::string>& kernels_;
   Program program_;
+  std::vector<Call> calls_;
   std::vector<int> slot_of_value_;
   std::map<std::tuple<int, Format, DType>, int> reordered_;
   std::vector<NamedSlot> losses_, metrics_;  // [N], one number per sample

@@ -7,6 +7,7 @@
 
 #include "framework/comm/gather.h"
 #include "framework/core/bytes.h"
+#include "framework/core/error.h"
 #include "framework/core/isa.h"
 #include "framework/core/log.h"
 #include "framework/core/memory.h"
@@ -15,9 +16,11 @@
 #include "framework/data/files/catalog.h"
 #include "framework/data/images/image_set.h"
 #include "framework/data/text/sentence_pairs.h"
+#include "framework/device/buffer.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/device/cuda/module.h"
 #include "framework/launch/agreement.h"
+#include "framework/nn/kernel.h"
 #include "framework/nn/net.h"
 #include "framework/nn/tokens.h"
 #include "framework/setup/data_summary.h"
@@ -257,15 +260,36 @@ bool HasGpuDriver() {
 
 }  // namespace
 
-DeviceKind AutoDevice(bool driver, const fs::path& folder) {
-  return driver && !WhyNoCuda(folder) ? DeviceKind::kCuda : DeviceKind::kCpu;
+std::optional<std::string> WhyNoAutoGpu(bool driver, const fs::path& folder) {
+  if (!driver) return "this machine has no NVIDIA driver";
+  if (const auto lack = WhyNoCuda(folder)) return lack->why;
+  // The GPU may be of another kind than the module was built for, or taken by others.
+  try {
+    const Device gpu = {.kind = DeviceKind::kCuda, .queue = OpenCuda(Precision::kFp32, folder)};
+    const Buffer numbers(gpu, 2 * sizeof(float));
+    const Tensor terms[] = {{numbers.data(), {1}}, {numbers.f32() + 1, {1}}};
+    KernelArgs args;
+    args.inputs = {terms, 1};
+    args.outputs = {terms + 1, 1};
+    InsertedKernels::Make("add", gpu, "device: auto")->Forward(args);
+    gpu.Record().Wait();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
 }
 
+namespace {
+
+const std::optional<std::string>& WhyNoGpuHere() {
+  static const std::optional<std::string> why = WhyNoAutoGpu(HasGpuDriver());
+  return why;
+}
+
+}  // namespace
+
 DeviceKind DeviceKindOf(const std::string& device) {
-  if (device == "auto") {
-    static const DeviceKind found = AutoDevice(HasGpuDriver());
-    return found;
-  }
+  if (device == "auto") return WhyNoGpuHere() ? DeviceKind::kCpu : DeviceKind::kCuda;
   if (device == "cpu") return DeviceKind::kCpu;
   if (device == "cuda") return DeviceKind::kCuda;
   throw ConfigError("no device is called '" + device + "'", "allowed: auto, cpu, cuda");
@@ -283,13 +307,11 @@ void CheckDevice(const RunConfig& config) {
 
 void TellDevice(const RunConfig& config) {
   if (config.device != "auto") return;
-  if (DeviceKindOf(config.device) == DeviceKind::kCuda) {
-    return log::Info("device: auto takes the GPU, {}", CudaGpu());
-  }
-  static constexpr char kTakesTheCpu[] = "device: auto takes the CPU, not a GPU: {}";
-  if (!HasGpuDriver()) return log::Debug(kTakesTheCpu, "this machine has no NVIDIA driver");
-  const auto lack = WhyNoCuda();
-  if (lack) log::Info(kTakesTheCpu, lack->why);
+  const std::optional<std::string>& why = WhyNoGpuHere();
+  if (!why) return log::Info("device: auto takes the GPU, {}", CudaGpu());
+  const auto text = fmt::format("device: auto takes the CPU, not a GPU: {}", *why);
+  // The user of a machine without a driver expects no GPU.
+  HasGpuDriver() ? log::Info("{}", text) : log::Debug("{}", text);
 }
 
 void TellModel(const Graph& graph) {

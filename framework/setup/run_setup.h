@@ -2,6 +2,7 @@
 // net, and lets the ranks agree on all of it.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,12 +75,13 @@ bool ComputesInBf16(const ExecutionPlan& plan);
 // DeviceKindOf, PrecisionOf and OpenCuda throw.
 Device DeviceOf(const ExecutionPlan& plan);
 
-// Returns the device of a plan or a config; "auto" is AutoDevice.  Throws ConfigError for any other word.
+// Returns the device of a plan or a config; "auto" is a GPU unless there is a reason (WhyNoAutoGpu).  Throws ConfigError for any other word.
 DeviceKind DeviceKindOf(const std::string& device);
 
-// Returns what `device: auto` takes in this process: a GPU if there is one that OpenCuda would use, else the CPU.  Looks
-// only where `driver` is true, since opening CUDA's libraries takes a while.  `folder` as for WhyNoCuda.
-DeviceKind AutoDevice(bool driver, const std::filesystem::path& folder = "");
+// Returns why `device: auto` takes no GPU in this process; none if it takes one: if OpenCuda opens one, and a kernel runs
+// on it.  `driver`: whether the machine has NVIDIA's, without which nothing is opened, since that takes a while.
+// `folder` as for WhyNoCuda.
+std::optional<std::string> WhyNoAutoGpu(bool driver, const std::filesystem::path& folder = "");
 
 // Throws ConfigError if this machine lacks the config's device, or cannot compute on it with the config's precision.
 void CheckDevice(const RunConfig& config);

@@ -448,7 +448,7 @@ std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
   ExecutionPlan plan = record.plan;
   NumericEngine engine(config, run.graph(), plan, data);
   ExecutionPlan present = plan;
-  present.device = NameOf(DeviceKindOf(config.device));
+  if (config.device != "auto") present.device = NameOf(DeviceKindOf(config.device));
   present.isa = IsaName(CpuIsa());
   present.precision = config.precision;
   const std::string differences = Differences(record.plan, present);

@@ -7,7 +7,9 @@
 
 #include "framework/checkpoint/checkpoint_folder.h"
 #include "framework/comm/gather.h"
+#include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/process.h"
 #include "framework/device/cpu/threads.h"
 #include "framework/evaluate/evaluator.h"
 #include "framework/launch/world.h"
@@ -52,6 +54,17 @@ void NormaliseAsDecided(RunInputs& inputs) {
   CheckpointInfo info;
   info.images = inputs.start.images;
   NormaliseAsTrained(info, "rank 0's checkpoint", *inputs.dataset);
+}
+
+// Each machine decides what `device: auto` is; rank 0's is the plan's.
+void CheckSameDevice(const RunConfig& config, const ExecutionPlan& plan, const Placement& placement,
+                     int rank) {
+  if (config.device != "auto" || !placement.IsWorker(rank)) return;
+  const std::string_view here = NameOf(DeviceKindOf(config.device));
+  if (here == plan.device) return;
+  throw ConfigError(fmt::format("device: auto is {} on {}, and {} where rank 0 is", here,
+                                HostName(), plan.device),
+                    "device: cpu, or machines that are alike");
 }
 
 }  // namespace
@@ -101,6 +114,8 @@ RunInputs AgreeOnInputs(Transport& transport, const RunConfig& config, const Tra
   NormaliseAsDecided(inputs);
   const DataHashes& known = inputs.start.data_hashes;
   inputs.layout.data_hashes = known.all.empty() ? inputs.dataset->Hashes() : known;
+  TryTogether(transport,
+              [&] { CheckSameDevice(config, inputs.plan, placement, transport.rank()); });
   AgreeOnRun(transport, config, *inputs.graph, inputs.plan, inputs.layout.data_hashes.all);
   TryTogether(transport, [&] {
     const bool has_worker = placement.IsWorker(transport.rank());

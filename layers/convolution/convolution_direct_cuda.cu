@@ -260,16 +260,18 @@ class ConvolutionDirectCuda : public Kernel {
   int64_t partial_ = 0;
 };
 
-// A layer of so few products takes less time than what cuDNN's kernels for few channels take to begin: 54 and 256 us for
-// the weights' gradients of LeNet-5's two layers on an H200.
-constexpr int64_t kFewProducts = 32'000'000;
+// A layer of so few products a sample takes less time than cuDNN's kernels for few channels, which took 54 and 256 us for
+// the weights' gradients of LeNet-5's two layers at batch 64 on an H200.  A thread that adds up many of them would wait
+// for memory at each step.
+constexpr int64_t kFewProducts = 500'000, kShort = 1024;
 
 std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& request) {
-  const Shape& y = request.outputs[0];
-  const int64_t products = request.layer->Params()[0].shape.count() * y[0] * y.CountFrom(2);
+  const Shape &y = request.outputs[0], weights = request.layer->Params()[0].shape;
+  const int64_t products = weights.count() * y.CountFrom(2);
+  const bool few = products <= kFewProducts && weights.CountFrom(1) <= kShort;
   KernelOffer offer = OfferImages(request, ImageTypeOf(request.device.precision));
-  // Where there are more, it runs only if the plan names it or "cudnn" hands the layer over to it.
-  offer.preference = products <= kFewProducts ? 10 : -10;
+  // Others run here only if the plan names it or "cudnn" hands the layer over to it.
+  offer.preference = few ? 10 : -10;
   return offer;
 }
 

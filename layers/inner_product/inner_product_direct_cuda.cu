@@ -146,12 +146,11 @@ std::unique_ptr<Kernel> MakeInnerProductDirectCuda(const KernelRequest& request,
 }
 
 // A thread that adds up a long row waits for memory at each step, so rows are short as well.
-constexpr int64_t kFewProducts = 8'000'000, kShort = 1024;
+constexpr int64_t kFewProducts = 125'000, kShort = 1024;
 
 std::optional<KernelOffer> OfferInnerProductDirectCuda(const KernelRequest& request) {
   const Shape& weights = request.layer->Params()[0].shape;
-  const int64_t products = request.outputs[0].count() * weights[1];
-  const bool few = products <= kFewProducts && std::max(weights[0], weights[1]) <= kShort;
+  const bool few = weights.count() <= kFewProducts && std::max(weights[0], weights[1]) <= kShort;
   KernelOffer offer = AllPlain(request);
   offer.preference = few ? 10 : -10;
   return offer;

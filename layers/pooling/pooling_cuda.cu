@@ -17,18 +17,29 @@ struct Place {
 struct Map {
   PoolingWindows windows;
   int64_t channels;
+  bool plain_output;  // [N, C, H, W]
 
   DT_DEVICE static Place PlaceIn(int64_t i, int64_t rows, int64_t columns, int64_t channels) {
     const int64_t pixel = i / channels;
     return {pixel / columns / rows, pixel / columns % rows, pixel % columns, i % channels};
   }
   DT_DEVICE Place Output(int64_t i) const {
+    if (plain_output) {
+      const int64_t line = i / windows.columns.windows, plane = line / windows.rows.windows;
+      return {plane / channels, line % windows.rows.windows, i % windows.columns.windows,
+              plane % channels};
+    }
     return PlaceIn(i, windows.rows.windows, windows.columns.windows, channels);
   }
   DT_DEVICE Place Input(int64_t i) const {
     return PlaceIn(i, windows.rows.pixels, windows.columns.pixels, channels);
   }
   DT_DEVICE int64_t OutputAt(const Place& p, int64_t row, int64_t column) const {
+    if (plain_output) {
+      return ((p.image * channels + p.channel) * windows.rows.windows + row) *
+                 windows.columns.windows +
+             column;
+    }
     return ((p.image * windows.rows.windows + row) * windows.columns.windows + column) * channels +
            p.channel;
   }
@@ -99,17 +110,17 @@ struct Map {
   }
 };
 
-Map MapOf(const KernelRequest& request) {
+Map MapOf(const KernelRequest& request, bool plain_output) {
   const PoolingWindows& windows = static_cast<const Pooling&>(*request.layer).windows();
-  return {windows, request.inputs[0][1]};
+  return {windows, request.inputs[0][1], plain_output};
 }
 
 template <class In, class Out>  // the types of the images
 class PoolingCuda : public Kernel {
  public:
-  explicit PoolingCuda(const KernelRequest& request)
+  PoolingCuda(const KernelRequest& request, const KernelOffer& offer)
       : queue_(QueueOf(request.device)),
-        map_(MapOf(request)),
+        map_(MapOf(request, offer.outputs[0].format == Format::kPlain)),
         is_max_(static_cast<const Pooling&>(*request.layer).is_max()),
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain),
@@ -186,18 +197,19 @@ class PoolingCuda : public Kernel {
 std::optional<KernelOffer> OfferPoolingCuda(const KernelRequest& request) {
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
   KernelOffer offer = OfferImages(request);
-  // What follows a single pixel takes fp32.
-  if (request.outputs[0].rank() == 4 && request.outputs[0].CountFrom(2) == 1)
-    offer.outputs = {Form()};
+  // What follows a single pixel takes fp32 as well.
+  const Shape& y = request.outputs[0];
+  const bool pixel = y.rank() == 4 && y.CountFrom(2) == 1;
+  if (request.read_as_plain || pixel) offer.outputs = {Form()};
   return offer;
 }
 
 std::unique_ptr<Kernel> MakePoolingCuda(const KernelRequest& request, const KernelOffer& offer) {
   return WithElementType(offer.inputs[0].dtype, [&]<class In>() -> std::unique_ptr<Kernel> {
     if (offer.outputs[0].dtype == DType::kF32) {
-      return std::make_unique<PoolingCuda<In, float>>(request);
+      return std::make_unique<PoolingCuda<In, float>>(request, offer);
     }
-    return std::make_unique<PoolingCuda<In, In>>(request);
+    return std::make_unique<PoolingCuda<In, In>>(request, offer);
   });
 }
 

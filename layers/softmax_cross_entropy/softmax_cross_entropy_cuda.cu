@@ -136,7 +136,7 @@ void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept
           });
 }
 
-constexpr int64_t kFewClasses = 64;
+constexpr int64_t kFewClasses = 64, kFewTerms = 4;  // what one thread does
 
 class SoftmaxCrossEntropyCuda : public Kernel {
  public:
@@ -162,7 +162,7 @@ class SoftmaxCrossEntropyCuda : public Kernel {
     void* const kept_at = mode_ == Mode::kTrain ? args.saved : losses + batch_ * terms_;
     auto* const kept = static_cast<KeptRow*>(kept_at);
     const LabelledRows rows = RowsOf(args);
-    if (classes_ <= kFewClasses) {
+    if (classes_ <= kFewClasses && terms_ <= kFewTerms) {
       return FindFewLosses(queue_, rows, terms_, kept, args.outputs[0].f32());
     }
     FindLargest(queue_, rows, kept);

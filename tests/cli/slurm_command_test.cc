@@ -56,11 +56,12 @@ TEST(SlurmCommand, AValueThatIsLikeAnOptionIsRefused) {
 
 TEST(SlurmCommand, GpusThatTheRunWouldNotUseAreRefused) {
   const TempFolder folder;
-  const CommandOutcome outcome = Slurm(folder, {"--gres", "gpu:2"});
+  const CommandOutcome outcome = Slurm(folder, {"--gres", "gpu:2", "--device", "cpu"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("--gres gpu:2 asks for GPUs"),
                                  HasSubstr("set device: cuda in the config")));
+  EXPECT_EQ(Slurm(folder, {"--gres", "gpu:2"}).code, 0) << "device: auto takes them";
 }
 
 TEST(SlurmCommand, SharedNodesAreSaidToGiveFewCpus) {

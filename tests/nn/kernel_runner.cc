@@ -118,6 +118,7 @@ KernelRequest RequestFor(const CaseSetup& setup, const KernelVariant& variant) {
   }
   request.fused_relu = variant.fused_relu;
   request.mode = variant.mode;
+  request.read_as_plain = variant.read_as_plain;
   request.device = variant.device;
   return request;
 }
@@ -381,7 +382,11 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
          {Form(), Form(Format::kChannelsLast),
           cpu ? Form(Format::kBatchBlocked) : Form(Format::kChannelsLast, DType::kBF16)}) {
       for (const bool relu : {false, true}) {
-        consider({&entry, device, AvailableAs(setup.input_shapes(), form), {}, relu, mode});
+        KernelVariant variant = {&entry, device, AvailableAs(setup.input_shapes(), form),
+                                 {},     relu,   mode};
+        consider(variant);
+        variant.read_as_plain = true;
+        if (!cpu) consider(variant);
       }
     }
   };

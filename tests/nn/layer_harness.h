@@ -72,6 +72,7 @@ struct KernelVariant {
   KernelOffer offer;
   bool fused_relu = false;
   Mode mode = Mode::kTrain;
+  bool read_as_plain = false;
   std::string ToString() const;
 };
 

@@ -42,8 +42,10 @@ TEST(DeviceKey, AutoIsAGpuThatIsThere) {
     EXPECT_EQ(DeviceOf(plan).kind, DeviceKindOf(device));
   }
   EXPECT_EQ(DeviceKindOf("cpu"), DeviceKind::kCpu);
-  EXPECT_EQ(AutoDevice(false), DeviceKind::kCpu) << "nothing is opened without a driver";
-  EXPECT_EQ(AutoDevice(true), WhyNoCuda() ? DeviceKind::kCpu : DeviceKind::kCuda);
+  EXPECT_EQ(WhyNoAutoGpu(false), "this machine has no NVIDIA driver");
+  if (const auto lack = WhyNoCuda()) {
+    EXPECT_EQ(WhyNoAutoGpu(true), lack->why);
+  }
 }
 
 // With the module built, a config for a GPU is accepted on any machine; a run without a GPU is refused.

@@ -47,7 +47,11 @@ def captured(step):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+
+    def repeat(_keep=step):  # model and batch must live as long as the graph
+        graph.replay()
+
+    return repeat
 
 
 def torch_rate(model, batch, setting, seconds):
@@ -94,8 +98,12 @@ class Log:
         line = {"case": case}
         try:
             line["steps_per_second"] = round(function(), 2)
-        except (RuntimeError, subprocess.CalledProcessError) as error:
-            line["error"] = str(error).splitlines()[0][:200]
+        except Exception as error:  # torch.compile has many of its own
+            line["error"] = (str(error).splitlines() or [repr(error)])[0][:200]
+            if "dtrain" not in case:
+                import torch
+
+                torch.cuda.synchronize()  # after some errors nothing works: ends here, and is not noted
         self.rates[case] = line.get("steps_per_second")
         print(json.dumps(line), flush=True)
         if self.path:
@@ -121,7 +129,7 @@ def main():
     parser.add_argument("--dtrain", default="build/release/dtrain", help="the program to measure")
     parser.add_argument("--log", help="file of measurements")
     parser.add_argument("--seconds", type=float, default=1, help="length of one measurement")
-    parser.add_argument("--within", type=float, default=500, help="seconds after which none is begun")
+    parser.add_argument("--within", type=float, default=400, help="seconds after which none is begun")
     args = parser.parse_args()
     log, begin = Log(args.log), time.perf_counter()
     work = [((model, precision, "dtrain"),

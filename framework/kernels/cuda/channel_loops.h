@@ -215,8 +215,14 @@ __global__ void __launch_bounds__(kThreads, 2)
   __threadfence();
   const unsigned parts = kThreads / width, part = threadIdx.x / width, j = threadIdx.x % width;
   Sum some{};
-  for (unsigned slice = part; part < parts && slice < slices; slice += parts) {
-    some = some + loops::ReadFromL2(partial + slice * of.columns + first + j);
+  constexpr unsigned kAtOnce = 8;  // reads under way
+  for (unsigned slice = part; part < parts && slice < slices; slice += kAtOnce * parts) {
+    Sum read[kAtOnce] = {};
+    DT_UNROLL for (unsigned k = 0; k < kAtOnce; ++k) {
+      const unsigned at = slice + k * parts;
+      if (at < slices) read[k] = loops::ReadFromL2(partial + at * of.columns + first + j);
+    }
+    DT_UNROLL for (unsigned k = 0; k < kAtOnce; ++k) some = some + read[k];
   }
   Sum* const joined = &sums[0][0];
   joined[threadIdx.x] = some;
@@ -326,7 +332,7 @@ struct AnyChannel {
 };
 
 // Calls done(c, sum) for every channel c, with the sum of f(f.Of(c), {x[0][i], ...}, &side[i]) over its elements i, in an
-// order that depends on `sums` alone.  Sum{} must be the neutral element of the addition; `partial` is scratch memory for
+// order that depends on `sums` and on whether the addresses are multiples of 16.  Sum{} must be the neutral element of the addition; `partial` is scratch memory for
 // sums.partial_sums() values of Sum.  `launch` names what f touches, `side` included, which may be null.
 template <class Sum, class T, int N, class F, class Done>
 void SumChannels(CudaQueue& queue, const KernelLaunch& launch,
