@@ -48,8 +48,7 @@ void CheckModel(const ModelProfile& profile, const RunConfig& config, const Grap
                     profile.model, Counted(profile.params(), "parameter"), graph.weights().size()),
         "measure this one: strategy.profile: measure");
   }
-  // What `auto` is on the machine that checks may be another device than on those of the run.
-  const std::string device(config.device == "auto" ? profile.device : config.device);
+  const std::string device(NameOf(DeviceKindOf(config.device)));
   if (profile.device == device) return;
   throw ConfigError(fmt::format("{} was measured on device '{}', the run's is '{}'", source,
                                 profile.device, device),
