@@ -94,7 +94,7 @@ limited() {
   [ "$code" = 0 ] || failed=yes
   [ "$code" != 124 ] || echo "not done in its time: $*"
 }
-# What goes on from its folder at the next call: a run that is ended saves a checkpoint first.
+# Runs a command that goes on from its folder at the next call: a run that is ended saves a checkpoint first.
 part_of() {
   local left=$((end - SECONDS - 20)) code=0
   [ "$left" -gt 10 ] || { echo "left for the next call: $*" && return; }

@@ -71,4 +71,14 @@ std::shared_ptr<const Dataset> OnDevice(std::shared_ptr<const Dataset> whole,
   return std::make_shared<DeviceDataset>(std::move(whole), device);
 }
 
+Batch OnDevice(const Batch& batch, const std::vector<FieldSpec>& fields, const Device& device) {
+  Batch there(fields, batch.samples, device);
+  static_cast<BatchCounts&>(there) = batch;
+  for (size_t f = 0; f < batch.fields.size(); ++f) {
+    device.queue->Upload(there.fields[f].data, batch.fields[f].data, there.memory[f].bytes());
+  }
+  device.Record().Wait();
+  return there;
+}
+
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "framework/data/dataset.h"
 #include "framework/device/device.h"
@@ -13,5 +14,8 @@ namespace dtrain {
 // Returns `whole` itself if the device works on host memory; else an equal set whose MakeBatch() makes batches on the
 // device.
 std::shared_ptr<const Dataset> OnDevice(std::shared_ptr<const Dataset> whole, const Device& device);
+
+// Returns a copy of a batch of these fields in the device's memory.
+Batch OnDevice(const Batch& batch, const std::vector<FieldSpec>& fields, const Device& device);
 
 }  // namespace dtrain

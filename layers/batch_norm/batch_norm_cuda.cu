@@ -23,37 +23,23 @@ struct Channels {
   float *mean, *scale;
   const float *weight, *bias;
   double eps;
-  bool relu;
 
   DT_DEVICE void Keep(int64_t c, const Moments& moments) const {
     inverse[c] = 1 / std::sqrt(moments.variance + eps);
     mean[c] = static_cast<float>(moments.mean);
     scale[c] = static_cast<float>(weight[c] * inverse[c]);
   }
-  DT_DEVICE float Normalised(int64_t c, float x) const {
-    return (x - mean[c]) * scale[c] + bias[c];
-  }
-  // Returns dy where the ReLU's input is above 0, else 0.
-  DT_DEVICE float Open(int64_t c, float x, float dy) const {
-    return !relu || Normalised(c, x) > 0 ? dy : 0;
-  }
 };
 
-// Finds the gradient behind the ReLU.  With a fused sum the input of the ReLU is not known, but its output y.
+// Holds what leads to the gradient behind the ReLU (GateRule).
 template <class T>
 struct Gate {
   Channels kept;
-  const T *y, *dy;
-  T* open;  // the gradient by the other term of the sum; null: not wanted
-
-  DT_DEVICE float At(int64_t c, int64_t i, float x) const {
-    const auto gradient = static_cast<float>(dy[i]);
-    if (y == nullptr) return kept.Open(c, x, gradient);
-    return static_cast<float>(y[i]) > 0 ? gradient : 0;
-  }
+  const T *y, *dy;  // y null: not needed
+  T* open;          // the gradient by the other term of the sum; null: not wanted
 };
 
-// What the passes over all elements know of a channel.
+// Holds what the passes over all elements know of a channel.
 struct NormChannel {
   float mean, scale, bias;
   DT_DEVICE float Normalised(float x) const { return (x - mean) * scale + bias; }
@@ -87,7 +73,8 @@ struct MomentTerms : AnyChannel {
   }
 };
 
-// The gradient behind the ReLU of {x, dy, y}, as of Gate.
+// Finds the gradient behind the ReLU from {x, dy, y}.  With a fused sum the input of the ReLU is not known, but its output
+// y.
 struct GateRule {
   bool relu, by_output;
   DT_DEVICE float Open(const NormChannel& of, const float* x) const {
@@ -345,20 +332,26 @@ class BatchNormCuda : public Kernel {
     const Gate<T> gate = GateOf(args);
     const Channels kept = gate.kept;
     const int64_t channels = channels_;
-    const T* const x = relu_ && !adds_ ? args.inputs[0].as<const T>() : nullptr;
+    const GateRule rule = {relu_, gate.y != nullptr};
+    const bool by_input = rule.relu && !rule.by_output;
+    const T* const x = by_input ? args.inputs[0].as<const T>() : nullptr;
     T* const dx = args.input_gradients[0].as<T>();
     if (dx == nullptr && gate.open == nullptr) return;
+    const NormChannels of = {by_input ? kept.mean : nullptr, kept.scale,
+                             by_input ? kept.bias : nullptr};
     ForEach(queue_,
             {"frozen batch norm gradient",
              {Reads(x, count_), Reads(gate.dy, count_), Reads(gate.y, count_),
-              Reads(relu_ ? kept.mean : nullptr, channels), Reads(kept.scale, channels),
-              Reads(relu_ ? kept.bias : nullptr, channels), Writes(gate.open, count_),
-              Writes(dx, count_)}},
+              Reads(of.mean, channels), Reads(of.scale, channels), Reads(of.bias, channels),
+              Writes(gate.open, count_), Writes(dx, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
-              const int64_t c = i % channels;
-              const float dy = gate.At(c, i, x == nullptr ? 0 : static_cast<float>(x[i]));
+              const NormChannel channel = of.Of(i % channels);
+              const float given[] = {x == nullptr ? 0 : static_cast<float>(x[i]),
+                                     static_cast<float>(gate.dy[i]),
+                                     gate.y == nullptr ? 0 : static_cast<float>(gate.y[i])};
+              const float dy = rule.Open(channel, given);
               if (gate.open != nullptr) gate.open[i] = static_cast<T>(dy);
-              if (dx != nullptr) dx[i] = static_cast<T>(kept.scale[c] * dy);
+              if (dx != nullptr) dx[i] = static_cast<T>(channel.scale * dy);
             });
   }
 
@@ -404,8 +397,7 @@ class BatchNormCuda : public Kernel {
             .scale = saved + kept_scale_,
             .weight = args.params[0].f32(),
             .bias = args.params[1].f32(),
-            .eps = norm_.eps(),
-            .relu = relu_};
+            .eps = norm_.eps()};
   }
   ChannelRows Rows() const { return {columns_.rows(), columns_.columns()}; }
   static float* Scratch(const KernelArgs& args) { return static_cast<float*>(args.scratch); }

@@ -31,12 +31,6 @@ using TensorDesc = Owned<cudnnTensorDescriptor_t, &cudnnDestroyTensorDescriptor>
 using FilterDesc = Owned<cudnnFilterDescriptor_t, &cudnnDestroyFilterDescriptor>;
 using ConvolutionDesc = Owned<cudnnConvolutionDescriptor_t, &cudnnDestroyConvolutionDescriptor>;
 
-// Converts an extent to cuDNN's int.  Throws ShapeError if it is too large.
-int ToInt(int64_t extent) {
-  if (extent > INT32_MAX) throw ShapeError(fmt::format("{} is too large a number", extent));
-  return static_cast<int>(extent);
-}
-
 cudnnDataType_t TypeOf(DType type) {
   return type == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 }
@@ -139,7 +133,7 @@ class ConvolutionCuda : public Kernel {
     DT_CUDA(cudnnConvolutionForward, queue_.dnn(), &kOne, x_.get(), args.inputs[0].data, w_.get(),
             args.params[0].data, window_.get(), forward_.algorithm, Scratch(args, workspace_),
             forward_.workspace, &kZero, y_.get(), y.data);
-    AddBias(queue_, y, args.params.size() > 1 ? args.params[1].f32() : nullptr, relu_);
+    AddBias(queue_, y, y_shape_[1], args.params.size() > 1 ? args.params[1].f32() : nullptr, relu_);
   }
 
   void Backward(const KernelArgs& args) override {

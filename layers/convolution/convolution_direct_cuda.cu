@@ -3,9 +3,6 @@
 // dx.  The gradients of weights and biases are sums over the lines of y: a thread adds up what its lines contribute to
 // one of them.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` images are bf16 and
 // weights are rounded, as for cuDNN; with tf32 nothing is.
-#include <string>
-
-#include "framework/core/error.h"
 #include "framework/kernels/cuda/column_sums.h"
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
@@ -133,25 +130,20 @@ struct Geometry {
   }
 };
 
-int In32Bits(int64_t extent) {
-  if (extent > INT32_MAX) throw ShapeError(std::to_string(extent) + " is too large a number");
-  return static_cast<int>(extent);
-}
-
 template <class T>
 Geometry<T> GeometryOf(const KernelRequest& request) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Shape &x = request.inputs[0], &y = request.outputs[0];
-  In32Bits(x.count()), In32Bits(y.count());
+  ToInt(x.count()), ToInt(y.count());
   const auto side = [&](size_t axis, auto part) -> Side {
-    return {In32Bits(x[axis]),
-            In32Bits(y[axis]),
-            In32Bits(part(layer.kernel())),
-            In32Bits(part(layer.stride())),
-            In32Bits(part(layer.pad())),
-            In32Bits(part(layer.dilation()))};
+    return {ToInt(x[axis]),
+            ToInt(y[axis]),
+            ToInt(part(layer.kernel())),
+            ToInt(part(layer.stride())),
+            ToInt(part(layer.pad())),
+            ToInt(part(layer.dilation()))};
   };
-  const auto all = [](int64_t of) { return static_cast<unsigned>(In32Bits(of)); };
+  const auto all = [](int64_t of) { return static_cast<unsigned>(ToInt(of)); };
   return {side(2, [](const HeightWidth& of) { return of.height; }),
           side(3, [](const HeightWidth& of) { return of.width; }),
           all(x[1]),

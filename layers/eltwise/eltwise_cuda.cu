@@ -24,17 +24,6 @@ struct Join {
   }
 };
 
-// Gives the gradient by the output before the fused ReLU, if there is one.
-template <class T>
-struct Gradient {
-  const T* y;  // null: no ReLU
-  const T* dy;
-
-  DT_DEVICE float At(int64_t i) const {
-    return y == nullptr || static_cast<float>(y[i]) > 0 ? static_cast<float>(dy[i]) : 0;
-  }
-};
-
 template <class T>
 class EltwiseCuda : public Kernel {
  public:
@@ -105,7 +94,7 @@ class EltwiseCuda : public Kernel {
 
   // Writes the gradients of inputs k and k + 1 of a sum; either may be missing.
   void PassToTwo(const KernelArgs& args, size_t k) {
-    const Gradient<T> gradient = GradientOf(args);
+    const OpenGradient<T> gradient = GradientOf(args);
     T* const da = args.input_gradients[k].as<T>();
     T* const db = k + 1 < args.inputs.size() ? args.input_gradients[k + 1].as<T>() : nullptr;
     if (da == nullptr && db == nullptr) return;
@@ -121,7 +110,7 @@ class EltwiseCuda : public Kernel {
   }
 
   void PassToFirst(const KernelArgs& args, size_t k) {
-    const Gradient<T> gradient = GradientOf(args);
+    const OpenGradient<T> gradient = GradientOf(args);
     const uint16_t* const first = static_cast<const uint16_t*>(args.saved);
     const auto place = static_cast<uint16_t>(k);
     T* const dx = args.input_gradients[k].as<T>();
@@ -135,7 +124,7 @@ class EltwiseCuda : public Kernel {
   }
 
   void PassProduct(const KernelArgs& args, size_t k) {
-    const Gradient<T> gradient = GradientOf(args);
+    const OpenGradient<T> gradient = GradientOf(args);
     T* const dx = args.input_gradients[k].as<T>();
     bool fresh = true;
     for (size_t other = 0; other < args.inputs.size(); ++other) {
@@ -155,7 +144,7 @@ class EltwiseCuda : public Kernel {
   }
 
  private:
-  Gradient<T> GradientOf(const KernelArgs& args) const {
+  OpenGradient<T> GradientOf(const KernelArgs& args) const {
     return {relu_ ? args.outputs[0].as<const T>() : nullptr,
             args.output_gradients[0].as<const T>()};
   }

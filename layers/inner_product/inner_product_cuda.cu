@@ -1,5 +1,6 @@
 // Implements the inner product on the GPU under the name "cublas". cuBLAS computes the products; one more pass applies
 // bias and fused ReLU.
+#include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/rows.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"
@@ -27,12 +28,12 @@ class InnerProductCublas : public Kernel {
     const DeviceMatrix y = DeviceMatrix::Dense(args.outputs[0].f32(), rows_, out_);
     Multiply(queue_, InputOf(args), WeightOf(args), y, {.transpose_b = true});
     const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    AddBias(queue_, y, bias, relu_);
+    AddBias(queue_, args.outputs[0], out_, bias, relu_);
   }
 
   void Backward(const KernelArgs& args) override {
     const DeviceMatrix dy = DeviceMatrix::Dense(args.output_gradients[0].f32(), rows_, out_);
-    if (relu_) MaskGradient(queue_, rows_ * out_, args.outputs[0].f32(), dy.data);
+    if (relu_) MaskGradient(queue_, args.outputs[0], args.output_gradients[0]);
     if (args.params.size() > 1) {
       SumOverRows(queue_, dy, args.accumulate, args.param_gradients[1].f32());
     }

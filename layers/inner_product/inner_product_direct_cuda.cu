@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 
 #include "framework/kernels/cuda/column_sums.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/nn/kernel.h"
 #include "layers/inner_product/inner_product.h"
 
@@ -21,13 +22,6 @@ struct Product {
     }
     return static_cast<double>(a) * b;
   }
-};
-
-// dy behind the ReLU.
-struct OpenGradient {
-  const float *y, *dy;  // y null: no ReLU
-
-  DT_DEVICE float At(int64_t i) const { return y == nullptr || y[i] > 0 ? dy[i] : 0; }
 };
 
 class InnerProductDirectCuda : public Kernel {
@@ -80,7 +74,7 @@ class InnerProductDirectCuda : public Kernel {
   }
 
   void BackwardWeights(const KernelArgs& args) {
-    const OpenGradient gradient = GradientOf(args);
+    const OpenGradient<float> gradient = GradientOf(args);
     const float* const x = args.inputs[0].f32();
     float* const dw = args.param_gradients[0].f32();
     float* const dbias = biases_ > 0 ? args.param_gradients[1].f32() : nullptr;
@@ -104,7 +98,7 @@ class InnerProductDirectCuda : public Kernel {
   }
 
   void BackwardData(const KernelArgs& args) {
-    const OpenGradient gradient = GradientOf(args);
+    const OpenGradient<float> gradient = GradientOf(args);
     const float* const w = args.params[0].f32();
     float* const dx = args.input_gradients[0].f32();
     const int64_t in = in_, out = out_;
@@ -125,7 +119,7 @@ class InnerProductDirectCuda : public Kernel {
   }
 
  private:
-  OpenGradient GradientOf(const KernelArgs& args) const {
+  OpenGradient<float> GradientOf(const KernelArgs& args) const {
     return {relu_ ? args.outputs[0].f32() : nullptr, args.output_gradients[0].f32()};
   }
 

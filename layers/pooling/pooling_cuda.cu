@@ -197,7 +197,7 @@ class PoolingCuda : public Kernel {
 std::optional<KernelOffer> OfferPoolingCuda(const KernelRequest& request) {
   if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
   KernelOffer offer = OfferImages(request);
-  // What follows a single pixel takes fp32 as well.
+  // The readers of a single pixel take fp32 as well.
   const Shape& y = request.outputs[0];
   const bool pixel = y.rank() == 4 && y.CountFrom(2) == 1;
   if (request.read_as_plain || pixel) offer.outputs = {Form()};

@@ -7,6 +7,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "framework/core/random.h"
+#include "framework/data/device_dataset.h"
 #include "framework/exchange/reducer.h"
 #include "framework/setup/run_exchange.h"
 #include "framework/setup/run_setup.h"
@@ -58,15 +59,7 @@ class StepRig {
     return Reducer::OutcomeAlone(ReportOf(Net::ResultOf(results), batch_)).loss_sum;
   }
   // From now on steps read a copy of the batch in the device's memory, as those of a run do.
-  void BringBatch() {
-    there_ = Batch(graph_.inputs(), batch_.samples, net.device());
-    static_cast<BatchCounts&>(there_) = batch_;
-    for (size_t f = 0; f < batch_.fields.size(); ++f) {
-      net.device().queue->Upload(there_.fields[f].data, batch_.fields[f].data,
-                                 batch_.memory[f].bytes());
-    }
-    net.device().Record().Wait();
-  }
+  void BringBatch() { there_ = OnDevice(batch_, graph_.inputs(), net.device()); }
   std::vector<float> Weights() {
     exchange->Collect(true);
     const float* const weights = exchange->HostWeights();

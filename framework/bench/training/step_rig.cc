@@ -95,7 +95,8 @@ StepRig::StepRig(const RunConfig& config)
   batch_.Resize(config.batch);
   batch_.global_samples = config.batch;
   FillBatch(config.data.source->classes());
-  if (queued()) BringBatch();
+  // Batches of a run are made in the device's memory as well.
+  if (queued()) batch_ = OnDevice(batch_, config.data.source->fields(), net_->device());
 }
 
 StepRig::StepRig(const RunConfig& config, RunInputs inputs)
@@ -148,33 +149,17 @@ void StepRig::FillBatch(int64_t classes) {
   }
 }
 
-// Batches of a run are made in the device's memory as well.
-void StepRig::BringBatch() {
-  const Device& device = net_->device();
-  for (Tensor& field : batch_.fields) {
-    const size_t bytes = static_cast<size_t>(field.shape.count()) * SizeOf(field.dtype);
-    batch_memory_.emplace_back(device, bytes);
-    device.queue->Upload(batch_memory_.back().data(), field.data, bytes);
-    field.data = batch_memory_.back().data();
-  }
-  device.Record().Wait();
-  batch_.on_device = true;
-}
-
 void StepRig::Step() { Step(ready_.get(), true); }
 
 void StepRig::Steps(int count) {
-  bool late = false;
-  for (int i = 0; i < count; ++i) late = Step(nullptr, i + 1 == count);
-  if (late) net_->device().Record().Wait();
+  for (int i = 0; i < count; ++i) Step(nullptr, i + 1 == count);
 }
 
-// Returns true if the step's result comes later.
-bool StepRig::Step(ReadyTimes* watch, bool last) {
+// `last`: End waits for the device.
+void StepRig::Step(ReadyTimes* watch, bool last) {
   if (batches_ == nullptr) batch_.step = step_;
   // Earlier steps may still read the batch before this one.
-  const ReadyEvent read = watch == nullptr ? net_->device().Record() : ReadyEvent();
-  const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next(read);
+  const Batch& batch = batches_ == nullptr ? batch_ : *batches_->Next(net_->device().Record());
   Turn turn = exchange_->Begin(batch.samples);
   if (turn.boundary) {  // the only reason for a boundary here
     throw DivergedError(
@@ -186,7 +171,6 @@ bool StepRig::Step(ReadyTimes* watch, bool last) {
                                             state_.arena(), config_.seed, nullptr, parts_, watch);
   exchange_->End(
       {.samples = batch.samples, .loss_sum = result.loss_sum, .lags = result.later && !last});
-  return result.later;
 }
 
 double KernelTimes::flops() const {

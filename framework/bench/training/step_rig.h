@@ -44,8 +44,7 @@ class StepRig {
  private:
   void MakeExchangeFor(const BoundarySchedule& rule, ExchangeSpec::Start start);
   void FillBatch(int64_t classes);
-  void BringBatch();
-  bool Step(ReadyTimes* watch, bool last);
+  void Step(ReadyTimes* watch, bool last);
 
   const RunConfig config_;  // of one worker
   const int64_t parts_;     // parts of the batch, from `accumulate`
@@ -56,7 +55,6 @@ class StepRig {
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<ReadyTimes> ready_;
   Batch batch_;  // the fixed batch, without a data set; in the device's memory
-  std::vector<Buffer> batch_memory_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Prefetcher> batches_;  // batches of dataset_; null: every step uses batch_
   Buffer state_;

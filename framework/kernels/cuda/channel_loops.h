@@ -15,7 +15,7 @@
 // Elements are read and written as T, and computed in float.  Images with a number of channels that fills no packs, or
 // at an address that is no multiple of 16, are read element by element.
 //
-// What a thread does is a function that the host runs as well, for one thread after the other (loops.h).
+// The host runs the functions of a thread as well, for one thread after the other (loops.h).
 #pragma once
 
 #include <cstring>
@@ -95,7 +95,7 @@ struct Packs {
   }
 };
 
-// What thread `thread` of `threads`, at least one for each pack of a row, does of MapChannels.
+// Does the part of MapChannels that belongs to a thread.  There is at least one for each pack of a row.
 template <int W, class T, int N, class F>
 DT_DEVICE void MapThread(unsigned thread, unsigned threads, const ChannelRows& of, const F& f,
                          const Operands<T, N>& x, T* y) {
@@ -332,8 +332,9 @@ struct AnyChannel {
 };
 
 // Calls done(c, sum) for every channel c, with the sum of f(f.Of(c), {x[0][i], ...}, &side[i]) over its elements i, in an
-// order that depends on `sums` and on whether the addresses are multiples of 16.  Sum{} must be the neutral element of the addition; `partial` is scratch memory for
-// sums.partial_sums() values of Sum.  `launch` names what f touches, `side` included, which may be null.
+// order that depends on `sums` and on whether the addresses are multiples of 16.  Sum{} must be the neutral element of the
+// addition; `partial` is scratch memory for sums.partial_sums() values of Sum.  `launch` names what f touches, `side`
+// included, which may be null.
 template <class Sum, class T, int N, class F, class Done>
 void SumChannels(CudaQueue& queue, const KernelLaunch& launch,
                  std::initializer_list<Access> done_accesses, const ColumnSums& sums, Sum* partial,

@@ -13,6 +13,7 @@
 #include <cuda_bf16.h>
 
 #include "framework/device/device.h"
+#include "framework/device/device_code.h"
 #include "framework/device/tensor.h"
 
 namespace dtrain {
@@ -22,6 +23,17 @@ decltype(auto) WithElementType(DType type, F f) {
   if (type == DType::kBF16) return f.template operator()<__nv_bfloat16>();
   return f.template operator()<float>();
 }
+
+// The gradient by the input of a fused ReLU, if there is one.
+template <class T>
+struct OpenGradient {
+  const T* y;  // of the ReLU; null: there is none
+  const T* dy;
+
+  DT_DEVICE float At(int64_t i) const {
+    return y == nullptr || static_cast<float>(y[i]) > 0 ? static_cast<float>(dy[i]) : 0;
+  }
+};
 
 // Returns the type of images between layers that compute with tensor cores.
 constexpr DType ImageTypeOf(Precision precision) {

@@ -75,8 +75,9 @@ class ColumnSums {
 void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const Tensor& x, double* partial,
                  bool accumulate, float* sum);
 
-// Adds bias[c] (null: nothing) to channel c of y, whose channels are last, then takes max(0, y) if `relu`; NaN stays NaN.
-void AddBias(CudaQueue& queue, const Tensor& y, const float* bias, bool relu);
+// Adds bias[c] (null: nothing) to channel c of y, whose `channels` are last in memory, then takes max(0, y) if `relu`; NaN
+// stays NaN.
+void AddBias(CudaQueue& queue, const Tensor& y, int64_t channels, const float* bias, bool relu);
 
 // Computes the backward pass of a fused ReLU: dy = 0 where y is 0.
 void MaskGradient(CudaQueue& queue, const Tensor& y, const Tensor& dy);

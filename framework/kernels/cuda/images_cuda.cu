@@ -82,9 +82,9 @@ void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const Tensor& x, doub
   });
 }
 
-void AddBias(CudaQueue& queue, const Tensor& y, const float* bias, bool relu) {
+void AddBias(CudaQueue& queue, const Tensor& y, int64_t channels, const float* bias, bool relu) {
   if (bias == nullptr && !relu) return;
-  const int64_t count = y.shape.count(), channels = y.shape[1];
+  const int64_t count = y.shape.count();
   WithElementType(y.dtype, [&]<class T>() {
     T* const to = y.as<T>();
     MapChannels(queue, {"add bias", {Reads(bias, channels), Updates(to, count)}},

@@ -67,7 +67,7 @@ int64_t BytesOf(std::span<const Tensor> tensors) {
   return bytes;
 }
 
-// What a pass works on.
+// Holds what a pass works on.
 struct FormPass {
   Segments segments;
   int64_t elements;

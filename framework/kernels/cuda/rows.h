@@ -19,12 +19,6 @@ void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matr
 // Copies values [columns] to every row of `to`.
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);
 
-// Adds bias [columns] to each row of y, then takes max(0, y) if `relu`; NaN stays NaN.  bias may be null.
-void AddBias(CudaQueue& queue, const DeviceMatrix& y, const float* bias, bool relu);
-
-// Computes the backward pass of a fused ReLU: dy = 0 where y is 0.
-void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy);
-
 // sum[j] = (or +=) the sum over rows of x[row][j].
 void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum);
 

@@ -36,22 +36,6 @@ void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {
           });
 }
 
-void AddBias(CudaQueue& queue, const DeviceMatrix& y, const float* bias, bool relu) {
-  if (bias == nullptr && !relu) return;
-  ForEach(queue, {"add bias", {Reads(bias, y.columns), Updates(y)}}, y.rows * y.columns,
-          [=] DT_DEVICE(int64_t i) {
-            const int64_t column = i % y.columns;
-            float& to = y.data[i / y.columns * y.stride + column];
-            const float value = bias == nullptr ? to : to + bias[column];
-            to = relu && value < 0 ? 0 : value;
-          });
-}
-
-void MaskGradient(CudaQueue& queue, int64_t count, const float* y, float* dy) {
-  ForEach(queue, {"mask gradient", {Reads(y, count), Updates(dy, count)}}, count,
-          [=] DT_DEVICE(int64_t i) { dy[i] = y[i] > 0 ? dy[i] : 0; });
-}
-
 void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum) {
   ForEachRow(
       queue, {"sum over rows", {Reads(x), Stores(sum, x.columns, accumulate)}}, x.columns, x.rows,
