@@ -77,7 +77,9 @@ TEST(OnnxExport, AnswersOfARegressionAreInTheUnitOfTheLabels) {
   };
   EXPECT_THAT(values("target_deviation"), ElementsAre(20, 0.5f));
   EXPECT_THAT(values("target_mean"), ElementsAre(100, -5));
-  if (HasOnnx()) EXPECT_FALSE(OnnxBytes(graph).empty()) << "the library's checker takes it";
+  if (HasOnnx()) {
+    EXPECT_FALSE(OnnxBytes(graph).empty()) << "the library's checker takes it";
+  }
   // Without a scale nothing is appended.
   spec.target_mean = 0;
   spec.target_deviation = 1;
@@ -121,7 +123,9 @@ TEST(OnnxExport, EachAnswerOfARegressionIsTurnedBack) {
   EXPECT_EQ(shifted,
             (std::map<std::string, std::string>{{"fc", "fc.scaled"}, {"aux", "aux.scaled"}}));
   EXPECT_EQ(graph.metadata.at("output"), "in the unit of the labels");
-  if (HasOnnx()) EXPECT_FALSE(OnnxBytes(graph).empty()) << "the library's checker takes it";
+  if (HasOnnx()) {
+    EXPECT_FALSE(OnnxBytes(graph).empty()) << "the library's checker takes it";
+  }
 }
 
 // The answers of such a loss are logits.
