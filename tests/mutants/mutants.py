@@ -38,7 +38,7 @@ BUILD = WORK / "build"
 
 # Areas of ctest, the cheap ones first; the program of each is <area>_tests, except for those in PROGRAMS.
 AREAS = ["core", "config", "solver", "device", "kernels", "strategies", "compress", "exchange", "comm", "data", "sim",
-         "faults", "checkpoint", "real_data", "nn", "onnx", "report", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
+         "faults", "checkpoint", "real_data", "nn", "onnx", "report", "study", "cli", "golden", "fuzz", "runtime", "comm_mpi", "system"]
 PROGRAMS = {"system": "dtrain"}
 SECONDS_FOR_AN_AREA = 1500  # without a mutant
 USUAL_TIMES = 10  # with a mutant: the limit is this many times the time without; it ends a mutant that loops for ever
@@ -175,16 +175,16 @@ def make_copy():
             copy.unlink()
 
 
-def build():
-    """Builds the copy.  Returns None, "compiler" for a compile error, or "start" if a test program crashes
-    when it is asked for the names of its tests."""
+def build(*targets):
+    """Builds these targets of the copy, or all.  Returns None, "compiler" for a compile error, or "start" if a test
+    program crashes when it is asked for the names of its tests."""
     log = WORK / "build.log"
     log.unlink(missing_ok=True)
     if not (BUILD / "build.ninja").exists():
         if run(["cmake", "-S", COPY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                 "-DDTRAIN_CUDA=OFF"], log) != 0:
             raise MutantError(f"the copy cannot be configured; see {log}")
-    if run(["cmake", "--build", BUILD], log) == 0:
+    if run(["cmake", "--build", BUILD, "--target", *(targets or ["all"])], log) == 0:
         return None
     return "compiler" if re.search(r": (fatal )?error: ", log.read_text()) else "start"
 
@@ -193,15 +193,19 @@ def program_of(area):
     return BUILD / PROGRAMS.get(area, f"{area}_tests")
 
 
+def hash_of(area):
+    """Returns a hash of the area's program; the same source gives the same bytes."""
+    return hashlib.sha256(program_of(area).read_bytes()).hexdigest()
+
+
 def programs():
-    """Returns a hash of each program; the same source gives the same bytes."""
-    return {area: hashlib.sha256(program_of(area).read_bytes()).hexdigest() for area in AREAS}
+    return {area: hash_of(area) for area in AREAS}
 
 
 def ctest(seconds, *arguments):
     log = WORK / "test.log"
     log.unlink(missing_ok=True)
-    status = run(["ctest", "--test-dir", BUILD, "-j2", "--timeout", str(seconds), *arguments], log, seconds)
+    status = run(["ctest", "--test-dir", BUILD, "-j4", "--timeout", str(seconds), *arguments], log, seconds)
     return status, log.read_text()
 
 
@@ -239,21 +243,25 @@ def noticed_by(mutant, clean, usual):
     `usual` has the seconds of each area without a mutant."""
     path = COPY / mutant["file"]
     original = path.read_text()
+    changed = False
     try:
         path.write_text(edit_of(mutant, COPY))
-        problem = build()
-        if problem is not None:
-            return NOT_COMPILED if problem == "compiler" else "the start of a test program"
-        now = programs()
-        changed = [area for area in AREAS if now[area] != clean[area]]
-        if not changed:
-            return NO_CHANGE
+
+        # Most are noticed by the tests of their own area, for which the other programs need not be linked.
         own = area_of(mutant["file"])
-        for area in sorted(changed, key=lambda area: area != own):
-            failed = failing_test(area, max(SECONDS_AT_LEAST, round(USUAL_TIMES * usual[area])))
-            if failed:
-                return failed
-        return ""
+        parts = [([program_of(own).name], [own])] if own in AREAS else []
+        for targets, areas in [*parts, (["all"], [area for area in AREAS if area != own])]:
+            problem = build(*targets)
+            if problem is not None:
+                return NOT_COMPILED if problem == "compiler" else "the start of a test program"
+            for area in areas:
+                if hash_of(area) == clean[area]:
+                    continue
+                changed = True
+                failed = failing_test(area, max(SECONDS_AT_LEAST, round(USUAL_TIMES * usual[area])))
+                if failed:
+                    return failed
+        return "" if changed else NO_CHANGE
     finally:
         path.write_text(original)
 
