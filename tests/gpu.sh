@@ -144,7 +144,7 @@ train_full() {
   part_of "$dtrain" train --device cuda --resume auto --output "$logs/full-$name" --config "$@"
 }
 
-layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:DeviceDataset.*:Rules/*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
+layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:LossScaling.*:DeviceDataset.*:Rules/*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
 
 run_part() {
   case $1 in
@@ -155,7 +155,7 @@ run_part() {
         limited "$python" "$root/tools/bench/torch_gpu.py" --dtrain "$dtrain" --log "$logs/speed.jsonl" --within 400
       else
         echo "no PyTorch here that sees a GPU: dtrain alone"
-        speed_alone resnet18 128 fp32 tf32 bf16
+        speed_alone resnet18 128 fp32 tf32 bf16 fp16
         speed_alone vgg19_bn 128 fp32 tf32 bf16
         speed_alone lenet5 64 fp32 tf32 bf16
         speed_alone seq2seq_attention 128 fp32 tf32 bf16

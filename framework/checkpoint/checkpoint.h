@@ -37,6 +37,7 @@
 #include "framework/core/error.h"
 #include "framework/core/layout.h"
 #include "framework/data/splits.h"
+#include "framework/device/loss_scale.h"
 
 namespace dtrain {
 
@@ -55,6 +56,7 @@ struct TrainingPosition {
   int64_t samples_applied = 0;
   // Number of solver steps applied to the weights: `step` in synchronous runs, more on a server.
   int64_t updates = 0;
+  LossScale loss_scale;  // of the next step, with `precision: fp16`
   friend bool operator==(const TrainingPosition&, const TrainingPosition&) = default;
 };
 

@@ -11,6 +11,7 @@ namespace dtrain {
 namespace {
 
 constexpr char kRun[] = "/run";
+constexpr char kLossScale[] = "/run/loss_scale";
 constexpr char kModel[] = "/model";
 constexpr char kState[] = "/state";
 constexpr char kSolver[] = "/solver";
@@ -46,6 +47,11 @@ void WriteInfo(Hdf5Builder& out, const CheckpointInfo& info) {
   out.SetAttribute(kRun, "step", info.position.step);
   out.SetAttribute(kRun, "samples_applied", info.position.samples_applied);
   out.SetAttribute(kRun, "updates", info.position.updates);
+  if (const LossScale& scale = info.position.loss_scale; scale != LossScale()) {
+    out.SetAttribute(kLossScale, "factor", static_cast<int64_t>(scale.factor));
+    out.SetAttribute(kLossScale, "steps", static_cast<int64_t>(scale.steps));
+    out.SetAttribute(kLossScale, "skipped", static_cast<int64_t>(scale.skipped));
+  }
   out.SetAttribute(kRun, "seed", static_cast<int64_t>(info.seed));
   out.SetAttribute(kRun, "model", info.model);
   out.SetAttribute(kRun, "solver", info.solver);
@@ -90,6 +96,12 @@ CheckpointInfo ReadInfo(const Hdf5Reader& in) {
   info.position.step = in.IntAttribute(kRun, "step");
   info.position.samples_applied = in.IntAttribute(kRun, "samples_applied");
   info.position.updates = in.IntAttribute(kRun, "updates");
+  if (in.Has(kLossScale)) {
+    info.position.loss_scale = {
+        .factor = static_cast<float>(in.IntAttribute(kLossScale, "factor")),
+        .steps = static_cast<unsigned long long>(in.IntAttribute(kLossScale, "steps")),
+        .skipped = static_cast<unsigned long long>(in.IntAttribute(kLossScale, "skipped"))};
+  }
   info.seed = static_cast<uint64_t>(in.IntAttribute(kRun, "seed"));
   info.model = in.TextAttribute(kRun, "model");
   info.solver = in.TextAttribute(kRun, "solver");

@@ -238,9 +238,9 @@ void AddStepOptions(CLI::App& command, BenchOptions& options) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   AddDeviceOption(command, options.device);
-  command.add_option("--precision", options.precision, "fp32, bf16, or on a GPU tf32")
+  command.add_option("--precision", options.precision, "fp32, bf16, or on a GPU tf32 or fp16")
       ->capture_default_str()
-      ->check(CLI::IsMember({"fp32", "bf16", "tf32"}));
+      ->check(CLI::IsMember({"fp32", "bf16", "tf32", "fp16"}));
   command.add_option("--seconds", options.seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

@@ -21,7 +21,7 @@ struct ExecutionPlan {
   std::string device = "cpu";      // the kernels' device: "cpu", "cuda"
   std::string gpu;                 // GPU and library versions: "NVIDIA H200, CUDA 13.0, ..."
   std::string isa;                 // IsaName(CpuIsa()): "baseline", "avx", "avx2", "avx512"
-  std::string precision = "fp32";  // of products: "fp32", "tf32", "bf16"
+  std::string precision = "fp32";  // of products: "fp32", "tf32", "bf16", "fp16"
   int threads = 1;                 // compute threads of a rank
   int workers = 1;                 // each gives a term of the sum, whose order decides its bits
   std::string collective;          // "ordered", "mpi", "ring", ...

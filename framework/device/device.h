@@ -42,12 +42,17 @@ class ReadyEvent {
 //
 // Parameters, their gradients, statistics and the solver are fp32 everywhere, so checkpoints and messages between ranks
 // do not depend on it.  Products accumulate in fp32 in every format.  README.md lists its meaning on each device, and
-// where images between layers are bf16 as well.
+// where images between layers have 16 bits as well.
 enum class Precision {
   kFp32,
   kTf32,  // factors keep 10 bits of fraction: the GPU's tensor cores
-  kBf16   // factors are rounded to bf16 (8 bits of fraction, to nearest even)
+  kBf16,  // factors are rounded to bf16 (8 bits of fraction, to nearest even)
+  kFp16   // to fp16 (11 bits, magnitudes up to 65504); the loss is scaled (step_graph.h)
 };
+
+constexpr std::string_view NameOf(Precision precision) {
+  return NameIn({"fp32", "tf32", "bf16", "fp16"}, precision);
+}
 
 enum class DeviceKind { kCpu, kCuda };
 

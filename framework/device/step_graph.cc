@@ -29,14 +29,15 @@ bool AddStepKernels(DeviceKind device, const StepKernels& kernels) {
   return Registered().emplace(device, kernels).second;
 }
 
-StepGraph::StepGraph(const Device& device, bool captures)
+StepGraph::StepGraph(const Device& device, bool captures, const LossScale& scale)
     : device_(device),
       captures_(captures),
       values_on_host_(device.queue, kSteps * kValueBytes),
       results_on_host_(device.queue, kSteps * sizeof(StepResults)),
       values_(device, kValueBytes),
-      state_(device, sizeof(StepState)) {
-  const StepState start;
+      state_(device, sizeof(StepState)),
+      scale_(scale) {
+  const StepState start{.scale = scale};
   std::memcpy(values_on_host_.data(), &start, sizeof start);
   device_.queue->Upload(state_.data(), values_on_host_.data(), sizeof start);
   device_.Record().Wait();
@@ -54,12 +55,12 @@ std::byte* StepGraph::SlotOf(uint64_t step) const {
   return static_cast<std::byte*>(values_on_host_.data()) + step % kSteps * kValueBytes;
 }
 
-const void* StepGraph::Put(const void* value, size_t bytes) {
+void* StepGraph::Put(const void* value, size_t bytes) {
   const size_t at = (value_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
   DT_CHECK(at + bytes <= kValueBytes) << "the values of a step take more than " << kValueBytes;
   std::memcpy(SlotOf(launched_) + at, value, bytes);
   value_bytes_ = at + bytes;
-  return static_cast<const std::byte*>(values_.data()) + at;
+  return static_cast<std::byte*>(values_.data()) + at;
 }
 
 void StepGraph::Add(std::span<const void* const> key, std::function<void()> submit) {
@@ -71,6 +72,14 @@ void StepGraph::Add(std::span<const void* const> key, std::function<void()> subm
 void StepGraph::Sum(const double* sum) {
   DT_CHECK(sums_.size() < StepResults::kSums);
   sums_.push_back(sum);
+}
+
+void StepGraph::ScaleLoss(float* loss_scale) {
+  KernelsOf(device_).scale(device_, state(), loss_scale);
+}
+
+void StepGraph::UnscaleGradients(float* gradients, int64_t count) {
+  KernelsOf(device_).unscale(device_, state(), gradients, count);
 }
 
 void StepGraph::Submit() {
@@ -123,6 +132,7 @@ std::span<const StepResults> StepGraph::Wait() {
   device_.Record().Wait();
   const auto* const ring = static_cast<const StepResults*>(results_on_host_.data());
   for (; told_ < launched_; ++told_) results_.push_back(ring[told_ % kSteps]);
+  scale_ = results_.back().scale;
   return results_;
 }
 

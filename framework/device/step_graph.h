@@ -14,8 +14,9 @@
 // memory; the next one with the same keys is captured; the device repeats it from then on.  The calls that submit a
 // part are not made again, so they must do nothing else.
 //
-// Nothing waits but Wait, which must be called before the results of more than kSteps steps are due.  A NaN or infinity is found by the kernels (StepState): from then on they change nothing, so
-// that the model is that of the step that found it, whenever the host looks.
+// Nothing waits but Wait, which must be called before the results of more than kSteps steps are due.  A NaN or infinity
+// is found by the kernels (StepState): from then on they change nothing, so that the model is that of the step that found
+// it, whenever the host looks.
 //
 // Only one thread may call a StepGraph, the one that submits work to the device's queue.
 #pragma once
@@ -31,6 +32,7 @@
 #include "framework/device/buffer.h"
 #include "framework/device/device.h"
 #include "framework/device/device_code.h"
+#include "framework/device/loss_scale.h"
 
 namespace dtrain {
 
@@ -46,9 +48,14 @@ struct NonFinitePlace {
 struct StepState {
   unsigned long long step = 0;  // number of the step at work
   NonFinitePlace non_finite;
+  LossScale scale;  // of the step at work; only where the loss is scaled
+  // The first element of the step's gradients that is beyond the range of fp16, likewise.
+  unsigned long long overflow = NonFinitePlace::kNone;
 
   // True if an earlier step has found a NaN or infinity.
   DT_DEVICE bool Ended() const { return non_finite.step < step; }
+  // True if this step must not change the model.
+  DT_DEVICE bool Skips() const { return Ended() || overflow != NonFinitePlace::kNone; }
 };
 
 struct StepResults {
@@ -56,6 +63,7 @@ struct StepResults {
   size_t count = 0;  // of sums
   double sums[kSums] = {};
   NonFinitePlace non_finite;
+  LossScale scale;  // of the next step
 };
 
 class StepGraph {
@@ -65,17 +73,17 @@ class StepGraph {
   static constexpr size_t kValueBytes = 16384;
   static constexpr size_t kGraphs = 256;  // the ones used last are kept
 
-  // `device` has a queue.  Without `captures` every step is submitted kernel by kernel.
-  explicit StepGraph(const Device& device, bool captures = true);
+  // `device` has a queue.  Without `captures` every step is submitted kernel by kernel.  `scale`: that of the first step.
+  explicit StepGraph(const Device& device, bool captures = true, const LossScale& scale = {});
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
   void Begin();
   // Returns where kernels of this step find the value, in the device's memory.
   template <class T>
-  const T* Value(const T& value) {
+  T* Value(const T& value) {
     static_assert(alignof(T) <= kAlignment);
-    return static_cast<const T*>(Put(&value, sizeof(T)));
+    return static_cast<T*>(Put(&value, sizeof(T)));
   }
   using Key = std::initializer_list<const void*>;
   // `submit` runs at Launch, if at all.  Counts and ids are part of a key as AsKey.
@@ -87,11 +95,18 @@ class StepGraph {
   void Sum(const double* sum);
   void Launch();
 
+  // Submit kernels of a part: they multiply `loss_scale` by the step's scale; divide the gradients by it, and note an
+  // overflow.
+  void ScaleLoss(float* loss_scale);
+  void UnscaleGradients(float* gradients, int64_t count);
+
   // Waits for all steps so far, and returns the results of those that were not returned before, in order; valid until
   // the next Wait.
   std::span<const StepResults> Wait();
   // Number of steps whose results were not returned.
   size_t waiting() const { return launched_ - told_; }
+  // Returns the loss scale behind the last step whose results were returned.
+  const LossScale& scale() const { return scale_; }
   // True if Wait must come before the next Begin.
   bool Full() const { return waiting() == kSteps; }
 
@@ -105,7 +120,7 @@ class StepGraph {
     bool refused = false;                // it cannot be captured
   };
 
-  const void* Put(const void* value, size_t bytes);
+  void* Put(const void* value, size_t bytes);
   void Submit();
   void LaunchCaptured();
   std::byte* SlotOf(uint64_t step) const;
@@ -115,6 +130,7 @@ class StepGraph {
   PinnedBuffer values_on_host_, results_on_host_;  // rings of kSteps slots
   Buffer values_, state_;
   uint64_t launched_ = 0, told_ = 0;  // steps
+  LossScale scale_;
 
   // The step that is being put together.
   std::vector<const void*> key_;
@@ -134,6 +150,10 @@ struct StepKernels {
   // Writes the step's results to the ring, and counts the step.
   void (*end)(const Device& device, std::span<const double* const> sums, StepResults* ring,
               StepState* state);
+  // StepGraph::ScaleLoss and UnscaleGradients; null where no loss is scaled.
+  void (*scale)(const Device& device, const StepState* state, float* loss_scale) = nullptr;
+  void (*unscale)(const Device& device, StepState* state, float* gradients,
+                  int64_t count) = nullptr;
 };
 bool AddStepKernels(DeviceKind device, const StepKernels& kernels);
 

@@ -62,6 +62,8 @@ class Exchange {
   // and update are one (Net::Submit); null where gradients leave the device.  With StepReport::lags, End
   // then does not wait for the device, but at a boundary, on a stop and when many steps are under way.
   virtual StepGraph* steps() { return nullptr; }
+  // Returns the loss scale of the next step of a run with `precision: fp16`.  Valid at a boundary.
+  virtual LossScale loss_scale() const { return {}; }
   // Returns the results of the steps that the last End has waited for, in order; empty if it did not
   // wait.
   virtual std::span<const StepResults> results() const { return {}; }

@@ -13,6 +13,7 @@
 #include "framework/core/compress_cost.h"
 #include "framework/core/layout.h"
 #include "framework/core/state_record.h"
+#include "framework/device/loss_scale.h"
 #include "framework/exchange/boundary_schedule.h"
 #include "framework/exchange/gradient_statistics.h"
 #include "framework/solver/solver.h"
@@ -60,6 +61,7 @@ struct ExchangeSpec {
   struct Start {
     int64_t samples_applied = 0;
     int64_t updates = 0;             // solver steps that the weights have had
+    LossScale loss_scale;            // of a resumed run with `precision: fp16`; else as made
     std::span<const float> weights;  // the whole model, owned by the caller; empty in a ghost run
     // Holds the solver vectors by name.  An absent one is zero; null: all are zero.
     const std::map<std::string, std::vector<float>>* solver = nullptr;

@@ -17,6 +17,12 @@ ExchangeSpec SpecFor(ExchangeSpec spec, const Device& device) {
   return spec;
 }
 
+LossScale FirstScale(const ExchangeSpec& spec, const Device& device) {
+  if (device.precision != Precision::kFp16) return {};
+  // A run that is resumed from one with another precision has no scale yet.
+  return spec.start.loss_scale == LossScale() ? LossScale::First() : spec.start.loss_scale;
+}
+
 }  // namespace
 
 InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, int threads,
@@ -24,8 +30,9 @@ InlineExchange::InlineExchange(const ExchangeSpec& spec, Transport& transport, i
     : transport_(transport),
       spec_(SpecFor(spec, device)),
       pools_(HomeOf(spec, device)),
-      steps_(pools_.device().queue == nullptr ? nullptr
-                                              : std::make_unique<StepGraph>(pools_.device())),
+      steps_(pools_.device().queue == nullptr
+                 ? nullptr
+                 : std::make_unique<StepGraph>(pools_.device(), true, FirstScale(spec, device))),
       parts_(spec_, 0, Dependencies(device, threads)) {}
 
 RankDependencies InlineExchange::Dependencies(const Device& device, int threads) {

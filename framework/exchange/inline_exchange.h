@@ -22,6 +22,9 @@ class InlineExchange : public Exchange {
   void SumOverWorkers(std::span<double>) override {}  // one worker: nothing to add
   StepOutcome End(const StepReport& report) override;
   StepGraph* steps() override { return steps_.get(); }
+  LossScale loss_scale() const override {
+    return steps_ == nullptr ? LossScale() : steps_->scale();
+  }
   std::span<const StepResults> results() const override { return results_; }
   void AtBoundary(const std::function<void(Transport&)>& work) override { work(transport_); }
   void Collect(bool with_solver) override { parts_.model.Collect(transport_, with_solver); }

@@ -158,6 +158,7 @@ struct Summary {
   std::optional<DataSummary> data;  // of the user's own data
   std::string device;
   std::string precision;
+  std::optional<int64_t> skipped_steps;  // with `precision: fp16`: their gradients overflowed
   std::string compute;
   int workers = 0;
   std::optional<int> servers;

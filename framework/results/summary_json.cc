@@ -156,6 +156,7 @@ ordered_json Identity(const Summary& s) {
   json["steps"] = s.steps;
   Put(json, "step", s.step);
   Put(json, "resumed_step", s.resumed_step);
+  Put(json, "skipped_steps", s.skipped_steps);
   json["seed"] = s.seed;
   return json;
 }

@@ -319,10 +319,10 @@ void ReadMachine(Reader root, const std::string& config_file, bool recorded, Run
           .Help("device to train on: cpu, or cuda for a GPU; auto takes a GPU that is there"));
   run.precision = static_cast<std::string>(
       root.String("precision", "fp32")
-          .OneOf({"fp32", "tf32", "bf16"})
-          .Help("number format of matrix products and convolutions, all else stays fp32; bf16: "
-                "convolutions on a CPU with AMX, all products on a GPU; tf32: all products on a "
-                "GPU"));
+          .OneOf({"fp32", "tf32", "bf16", "fp16"})
+          .Help("number format of matrix products and convolutions; weights, gradients and solver "
+                "stay fp32; bf16: convolutions on a CPU with AMX, all products on a GPU; tf32: all "
+                "products on a GPU; fp16: the same with a scaled loss, for one worker"));
   run.threads = root.Int("threads", 0)
                     .Min(0)
                     .Max(kThreadsMost)
@@ -409,6 +409,29 @@ void CheckDevice(Reader root, RunConfig& run) {
   }
 }
 
+// The loss scale and the steps that overflow are known only to the GPU of one worker (device/loss_scale.h).
+void CheckScaledLoss(Reader root, const RunConfig& run) {
+  if (run.precision != "fp16") return;
+  std::string why;
+  if (run.workers > 1) {
+    why = fmt::format("workers is {}", run.workers);
+  } else if (run.compress.on()) {
+    why = "compress sends the gradient through the host";
+  } else if (!run.strategy->traits().sums_gradients()) {
+    why = fmt::format("{} keeps its weights in servers", run.strategy_name);
+  } else if (run.accumulate > 1) {
+    why = fmt::format("accumulate is {}", run.accumulate);
+  } else if (run.statistics_every > 0) {
+    why = "statistics_every reads the gradients on the host";
+  }
+  if (why.empty()) return;
+  root.AddError("precision",
+                "precision fp16 is for one worker whose gradients stay on its GPU, in whole steps, "
+                "but " +
+                    why,
+                "precision: bf16");
+}
+
 // Notes the errors of keys that do not fit together, once all are read.
 void CheckTogether(Reader root, RunConfig& run) {
   Reader cluster = root.Section("cluster");
@@ -428,6 +451,7 @@ void CheckTogether(Reader root, RunConfig& run) {
                               run.workers),
                   "", {"batch", workers});
   }
+  CheckScaledLoss(root, run);
   for (const Strategy::KeyError& error : run.strategy->Check(static_cast<int>(run.workers))) {
     if (error.warning) {
       run.warnings.push_back(fmt::format("{}: {}", strategy.Where(error.key), error.what));

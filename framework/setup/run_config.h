@@ -53,7 +53,7 @@ struct RunConfig {
   std::vector<int> node_of;     // node of each worker, if PlaceOnHosts or a record gave it
   std::vector<int> rank_hosts;  // host of each rank, if PlaceOnHosts gave it
   std::string device;           // "auto", "cpu", "cuda"
-  std::string precision;        // "fp32", "tf32", "bf16"
+  std::string precision;        // "fp32", "tf32", "bf16", "fp16"
   int64_t threads = 0;          // threads of a rank; 0: by rule
   uint64_t seed = 1;
   EvaluateConfig evaluate;

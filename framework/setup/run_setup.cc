@@ -356,10 +356,13 @@ void TellData(const RunConfig& config, const Dataset& dataset) {
 
 Precision PrecisionOf(const std::string& precision, DeviceKind device) {
   if (precision == "fp32") return Precision::kFp32;
-  if (precision == "tf32") {
-    if (device == DeviceKind::kCuda) return Precision::kTf32;
-    throw ConfigError("precision tf32 needs a GPU: the CPU has no such products",
-                      "precision: fp32, or device: cuda");
+  if (precision == "tf32" || precision == "fp16") {
+    if (device == DeviceKind::kCuda) {
+      return precision == "tf32" ? Precision::kTf32 : Precision::kFp16;
+    }
+    throw ConfigError(
+        fmt::format("precision {} needs a GPU: the CPU has no such products", precision),
+        "precision: fp32, or device: cuda");
   }
   if (precision != "bf16") throw ConfigError("no precision is called '" + precision + "'");
   if (device == DeviceKind::kCpu && !AmxAvailable()) {

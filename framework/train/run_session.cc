@@ -201,6 +201,7 @@ void RunSession::Save(const BoundaryPoint& point) {
   if (setup_.root) {
     const BoundaryModel model = host_.model();
     position.updates = model.updates;
+    position.loss_scale = model.loss_scale;
     StepCount steps = so_far_.steps;
     steps.at_epoch_end =
         position_.rule().PausedForEpoch(boundary_.samples_applied, now().samples_applied);

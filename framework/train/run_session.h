@@ -39,6 +39,7 @@ struct BoundaryModel {
   const float* weights = nullptr;
   const float* state =
       nullptr;  // batch-norm statistics: the workers' mean, or estimated (estimated_state.h)
+  LossScale loss_scale = {};
   // --- after Collect with the solver
   std::map<std::string, const float*> solver = {};
   int64_t updates = 0;

@@ -187,6 +187,7 @@ bool Trainer::SetUp() {
   ExchangeSpec spec = ExchangeOf(config_, *graph_, plan_, session_->position().rule());
   spec.start = {.samples_applied = now().samples_applied,
                 .updates = now().updates,
+                .loss_scale = now().loss_scale,
                 .weights = inputs.start.weights,
                 .solver = &inputs.start.solver,
                 .ranks = &inputs.ranks,
@@ -416,6 +417,7 @@ BoundaryModel Trainer::model() {
   const std::vector<std::string> names = config_.solver.solver->StateNames();
   for (size_t i = 0; i < solver.size(); ++i) model.solver[names[i]] = solver[i];
   model.updates = exchange_->updates();
+  model.loss_scale = exchange_->loss_scale();
   return model;
 }
 
@@ -510,6 +512,9 @@ Summary Trainer::Summarize(ExitCode code) {
   DescribeRun(config_, *graph_, plan_, summary);
   DescribeEnd(code, summary);
   session_->position().Describe(summary);
+  if (config_.precision == "fp16") {
+    summary.skipped_steps = static_cast<int64_t>(exchange_->loss_scale().skipped);
+  }
   accounts_.Describe(session_->position().samples(), summary);
   session_->Describe(summary);
   return summary;

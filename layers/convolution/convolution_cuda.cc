@@ -12,8 +12,8 @@
 // fixed order. cuDNN guarantees neither, and its bias additions are reported to be many times slower for channels_last
 // than for plain images.
 //
-// With `precision: bf16` images and their gradients are bf16: cuDNN reads and writes them as they are (the table in
-// framework/device/README.md).
+// With `precision: bf16` or fp16 images and their gradients have 16 bits: cuDNN reads and writes them as they are (the
+// table in framework/device/README.md).
 #include <fmt/format.h>
 
 #include "framework/core/check.h"
@@ -32,7 +32,8 @@ using FilterDesc = Owned<cudnnFilterDescriptor_t, &cudnnDestroyFilterDescriptor>
 using ConvolutionDesc = Owned<cudnnConvolutionDescriptor_t, &cudnnDestroyConvolutionDescriptor>;
 
 cudnnDataType_t TypeOf(DType type) {
-  return type == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  if (type == DType::kBF16) return CUDNN_DATA_BFLOAT16;
+  return type == DType::kF16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
 TensorDesc ImagesDesc(const Shape& shape, cudnnDataType_t type) {
@@ -62,7 +63,7 @@ ConvolutionDesc WindowDesc(const Convolution& layer, Precision precision) {
           ToInt(stride.height), ToInt(stride.width), ToInt(dilation.height), ToInt(dilation.width),
           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
   DT_CUDA(cudnnSetConvolutionGroupCount, made, ToInt(layer.groups()));
-  // Tensor cores round fp32 factors to TF32; bf16 factors are exact already.
+  // Tensor cores round fp32 factors to TF32; those of 16 bits are exact already.
   DT_CUDA(cudnnSetConvolutionMathType, made,
           precision == Precision::kFp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH);
   return desc;
@@ -104,7 +105,7 @@ class ConvolutionCuda : public Kernel {
         wants_dx_(training_ && request.needs_input_gradient[0]),
         y_shape_(request.outputs[0]),
         w_shape_(request.layer->Params()[0].shape),
-        type_(ImageTypeOf(queue_.precision())),
+        type_(FactorTypeOf(queue_.precision())),
         pixels_(request.device, y_shape_.count() / y_shape_[1], y_shape_[1],
                 ElementsOfPack(SizeOf(type_))),
         x_(ImagesDesc(request.inputs[0], TypeOf(type_))),
@@ -217,7 +218,7 @@ std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,
 }
 
 std::optional<KernelOffer> OfferConvolutionCuda(const KernelRequest& request) {
-  return OfferImages(request, ImageTypeOf(request.device.precision));
+  return OfferImages(request, FactorTypeOf(request.device.precision));
 }
 
 DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferConvolutionCuda, MakeConvolutionCuda);

@@ -261,7 +261,7 @@ std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& reque
   const Shape &y = request.outputs[0], weights = request.layer->Params()[0].shape;
   const int64_t products = weights.count() * y.CountFrom(2);
   const bool few = products <= kFewProducts && weights.CountFrom(1) <= kShort;
-  KernelOffer offer = OfferImages(request, ImageTypeOf(request.device.precision));
+  KernelOffer offer = OfferImages(request, FactorTypeOf(request.device.precision));
   // Others run here only if the plan names it or "cudnn" hands the layer over to it.
   offer.preference = few ? 10 : -10;
   return offer;

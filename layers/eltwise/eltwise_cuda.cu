@@ -1,6 +1,5 @@
 // Implements eltwise on the GPU under the name "direct".  It runs in whatever form the first input has.  A pass
-// combines two tensors, so n inputs take n - 1 passes; a sum's backward pass writes the gradients of two inputs at a
-// time.
+// combines up to four tensors, in float; a sum's backward pass writes the gradients of two inputs at a time.
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -12,16 +11,20 @@ namespace {
 // Combines two elements.  A NaN in either input gives NaN.
 struct Join {
   EltwiseOperation operation;
-  bool relu;
 
   DT_DEVICE bool Wins(float a, float b) const { return b > a || (b != b && a == a); }
   DT_DEVICE float operator()(float a, float b) const {
-    const float y = operation == EltwiseOperation::kSum       ? a + b
-                    : operation == EltwiseOperation::kProduct ? a * b
-                    : Wins(a, b)                              ? b
-                                                              : a;
-    return relu && y < 0 ? 0 : y;
+    if (operation == EltwiseOperation::kSum) return a + b;
+    if (operation == EltwiseOperation::kProduct) return a * b;
+    return Wins(a, b) ? b : a;
   }
+};
+
+// Inputs that a pass adds to what earlier ones have left; null behind the last.
+constexpr size_t kMore = 3;
+template <class T>
+struct More {
+  const T* at[kMore] = {};
 };
 
 template <class T>
@@ -49,7 +52,7 @@ class EltwiseCuda : public Kernel {
 
   void Forward(const KernelArgs& args) override {
     const T* so_far = args.inputs[0].as<const T>();
-    for (size_t k = 1; k < args.inputs.size(); ++k) {
+    for (size_t k = 1; k < args.inputs.size(); k += kMore) {
       JoinWith(args, k, so_far);
       so_far = args.outputs[0].as<const T>();
     }
@@ -70,25 +73,33 @@ class EltwiseCuda : public Kernel {
     }
   }
 
-  // Combines `so_far`, the result for the inputs before k, with input k into y.
+  // Combines `so_far`, the result for the inputs before k, with input k and those behind it into y.
   void JoinWith(const KernelArgs& args, size_t k, const T* so_far) {
-    const Join join = {operation_, relu_ && k + 1 == args.inputs.size()};
-    const T* const x = args.inputs[k].as<const T>();
+    const Join join = {operation_};
+    More<T> x;
+    for (size_t j = 0; j < kMore && k + j < args.inputs.size(); ++j) {
+      x.at[j] = args.inputs[k + j].as<const T>();
+    }
+    const bool relu = relu_ && k + kMore >= args.inputs.size();
     T* const y = args.outputs[0].as<T>();
     const bool saves = operation_ == EltwiseOperation::kMax && training_;
     uint16_t* const first = saves ? static_cast<uint16_t*>(args.saved) : nullptr;
     const auto place = static_cast<uint16_t>(k);
     ForEach(queue_,
             {"eltwise",
-             {Reads(so_far, count_), Reads(x, count_), Writes(y, count_), Writes(first, count_)}},
+             {Reads(so_far, count_), Reads(x.at[0], count_), Reads(x.at[1], count_),
+              Reads(x.at[2], count_), Writes(y, count_), Writes(first, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
-              const auto a = static_cast<float>(so_far[i]), b = static_cast<float>(x[i]);
-              if (first != nullptr && join.Wins(a, b)) {
-                first[i] = place;
-              } else if (first != nullptr && place == 1) {
-                first[i] = 0;
+              auto result = static_cast<float>(so_far[i]);
+              if (first != nullptr && place == 1) first[i] = 0;
+              for (size_t j = 0; j < kMore && x.at[j] != nullptr; ++j) {
+                const auto next = static_cast<float>(x.at[j][i]);
+                if (first != nullptr && join.Wins(result, next)) {
+                  first[i] = static_cast<uint16_t>(place + j);
+                }
+                result = join(result, next);
               }
-              y[i] = static_cast<T>(join(a, b));
+              y[i] = static_cast<T>(relu && result < 0 ? 0 : result);
             });
   }
 

@@ -1,9 +1,7 @@
 // Implements the inner product on the GPU under the name "direct", for layers with few products, which take less time
 // than cuBLAS's several kernels take to begin: one kernel for y with bias and ReLU, one for the parameters' gradients,
 // one for dx, with the ReLU's mask in both.  Sums are double, in an order that depends only on the shape.  With
-// `precision: bf16` factors are rounded as for cuBLAS; with tf32 nothing is.
-#include <cuda_bf16.h>
-
+// `precision: bf16` or fp16 factors are rounded as for cuBLAS; with tf32 nothing is.
 #include "framework/kernels/cuda/column_sums.h"
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/nn/kernel.h"
@@ -13,12 +11,15 @@ namespace dtrain {
 namespace {
 
 struct Product {
-  bool bf16;  // factors are rounded
+  DType type;  // to which factors are rounded
 
   DT_DEVICE double operator()(float a, float b) const {
-    if (bf16) {
+    if (type == DType::kBF16) {
       a = static_cast<float>(static_cast<__nv_bfloat16>(a));
       b = static_cast<float>(static_cast<__nv_bfloat16>(b));
+    } else if (type == DType::kF16) {
+      a = static_cast<float>(static_cast<__half>(a));
+      b = static_cast<float>(static_cast<__half>(b));
     }
     return static_cast<double>(a) * b;
   }
@@ -28,7 +29,7 @@ class InnerProductDirectCuda : public Kernel {
  public:
   explicit InnerProductDirectCuda(const KernelRequest& request)
       : queue_(QueueOf(request.device)),
-        product_{queue_.precision() == Precision::kBf16},
+        product_{FactorTypeOf(queue_.precision())},
         in_(static_cast<const InnerProduct*>(request.layer)->inputs()),
         out_(static_cast<const InnerProduct*>(request.layer)->outputs()),
         rows_(request.inputs[0].count() / in_),

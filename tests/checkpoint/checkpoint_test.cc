@@ -27,6 +27,7 @@ TEST(Checkpoint, KeepsEveryBit) {
   sample.weights[0] = -0.0F;
   sample.weights[1] = std::numeric_limits<float>::denorm_min();
   sample.weights[2] = std::bit_cast<float>(0x7fc12345);
+  sample.info.position.loss_scale = {.factor = 512, .steps = 7, .skipped = 3};
   const fs::path path = FreshFolder() / "c.h5";
   WriteCheckpoint(path, sample.View());
   const Checkpoint read = ReadCheckpoint(path, sample.layout);

@@ -125,6 +125,25 @@ TEST_F(CudaRunTest, TrainsInBf16BesideFp32) {
   EXPECT_NEAR(loss("bf16"), loss("fp32"), 0.02 * loss("fp32"));
 }
 
+TEST_F(CudaRunTest, TrainsInFp16AndResumesWithItsLossScale) {
+  const std::string run = std::string(kOnDigits) + "--set epochs=2 ";
+  ASSERT_EQ(Run(run + "--output fp32").code, 0);
+  const std::string half = run + "--set precision=fp16 ";
+  const Outcome fp16 = Run(half + "--output fp16");
+  ASSERT_EQ(fp16.code, 0) << fp16.err;
+  EXPECT_GT(FarthestOf("fp32", "fp16"), 1e-5) << "nothing was rounded";
+  const auto loss = [&](const std::string& of) {
+    return SummaryOf(of).at("train").at("loss").get<double>();
+  };
+  EXPECT_NEAR(loss("fp16"), loss("fp32"), 0.02 * loss("fp32"));
+  EXPECT_GE(SummaryOf("fp16").at("skipped_steps").get<int>(), 0);
+  EXPECT_FALSE(SummaryOf("fp32").contains("skipped_steps"));
+  ASSERT_EQ(Run(half + "--set max_steps=5 --output resumed").code, 0);
+  ASSERT_EQ(Run(half + "--resume auto --output resumed").code, 0);
+  EXPECT_EQ(WeightsOf("resumed"), WeightsOf("fp16"));
+  EXPECT_EQ(SummaryOf("resumed").at("skipped_steps"), SummaryOf("fp16").at("skipped_steps"));
+}
+
 TEST_F(CudaRunTest, ALossThatIsNoNumberEndsTheRun) {
   const Outcome outcome = Run(std::string(kOnDigits) + "--set solver.lr=1e30 --output run");
   EXPECT_EQ(outcome.code, 5) << outcome.err;
@@ -292,6 +311,10 @@ TEST_F(CudaStandinTest, AnOldGpuHasNoTensorCoresForTheseNumbers) {
                                        " needs a GPU of compute capability 8.0; GPU 0 has 7.5"));
   }
   EXPECT_EQ(Run(run + "fp32", old).code, 0);
+  EXPECT_EQ(Run(run + "fp16 --set precision=fp16", old).code, 0);
+  const Outcome older = Run(run + "r --set precision=fp16", "DTRAIN_STANDIN_CAPABILITY=60");
+  EXPECT_EQ(older.code, 2);
+  EXPECT_THAT(older.err, HasSubstr("precision fp16 needs a GPU of compute capability 7.0"));
 }
 
 }  // namespace

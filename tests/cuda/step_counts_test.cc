@@ -25,8 +25,7 @@ struct Case {
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  constexpr std::array<std::string_view, 3> kNames = {"fp32", "tf32", "bf16"};
-  return out << c.model << ", " << kNames[static_cast<size_t>(c.precision)];
+  return out << c.model << ", " << NameOf(c.precision);
 }
 
 std::vector<FieldSpec> FieldsOf(const std::string& model) {
@@ -86,6 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"resnet18", 128, Precision::kFp32, 153, 5564},
                     Case{"resnet18", 128, Precision::kTf32, 153, 5564},
                     Case{"resnet18", 128, Precision::kBf16, 153, 2956},
+                    Case{"resnet18", 128, Precision::kFp16, 155, 3046},
                     Case{"vgg19_bn", 128, Precision::kTf32, 165, 3623},
                     Case{"vgg19_bn", 128, Precision::kBf16, 165, 2111},
                     Case{"seq2seq_attention", 128, Precision::kTf32, 558, 4148},

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "framework/core/error.h"
 #include "tests/cuda/standin_counts.h"
 #include "tests/cuda/step_rig.h"
 
@@ -160,6 +161,98 @@ TEST(StepGraphs, ManyKindsOfStepsAreKept) {
   for (int round = 0; round < 4; ++round) {
     for (const auto& part : parts) EXPECT_EQ(part->Step(value), value), ++value;
   }
+}
+
+// Returns the results of a step whose gradients are these before they are divided by the scale, and what they are then.
+StepResults UnscaleOn(StepGraph& graph, std::array<float, 4> scaled,
+                      std::array<float, 4>* unscaled) {
+  graph.Begin();
+  float* const gradients = graph.Value(scaled)->data();
+  graph.Add({gradients}, [&graph, gradients] { graph.UnscaleGradients(gradients, 4); });
+  graph.Launch();
+  const StepResults results = graph.Wait().back();
+  DeviceQueue& queue = *DeviceUnderTest().queue;
+  queue.Download(unscaled->data(), gradients, sizeof *unscaled);
+  queue.Record().Wait();
+  return results;
+}
+
+TEST(LossScaling, DividesGradientsAndBacksOffWhereOneIsBeyondTheRange) {
+  StepGraph graph(DeviceUnderTest(), true, {.factor = 8, .steps = 5});
+  std::array<float, 4> got = {};
+  LossScale scale = UnscaleOn(graph, {8, -4, 0, 1}, &got).scale;
+  EXPECT_EQ(got, (std::array{1.0f, -0.5f, 0.0f, 0.125f}));
+  EXPECT_EQ(scale, (LossScale{8, 6, 0}));
+  for (const float bad : {INFINITY, -INFINITY, NAN}) {
+    const StepResults results = UnscaleOn(graph, {8, 8, bad, bad}, &got);
+    EXPECT_EQ(got[0], 8 / scale.factor) << "the scale of the step itself";
+    scale = scale.Next(true);
+    EXPECT_EQ(results.scale, scale);
+    EXPECT_EQ(results.non_finite.step, NonFinitePlace::kNone) << "only a step that is skipped";
+  }
+  EXPECT_EQ(scale, (LossScale{1, 0, 3}));
+  EXPECT_EQ(UnscaleOn(graph, {2, 2, 2, 2}, &got).scale, (LossScale{1, 1, 3}));
+  const StepResults last = UnscaleOn(graph, {1, NAN, 1, NAN}, &got);
+  EXPECT_EQ(last.non_finite.step, 5U) << "no smaller scale would help";
+  EXPECT_EQ(last.non_finite.gradient, 1U);
+}
+
+TEST(LossScaling, GrowsAfterManyStepsWithoutOverflow) {
+  LossScale scale = LossScale::First();
+  for (unsigned long long step = 1; step < LossScale::kGrowsAfter; ++step)
+    scale = scale.Next(false);
+  EXPECT_EQ(scale.factor, LossScale::kFirst);
+  EXPECT_EQ(scale.Next(true), (LossScale{LossScale::kFirst / 2, 0, 1}));
+  scale = scale.Next(false);
+  EXPECT_EQ(scale, (LossScale{2 * LossScale::kFirst, 0, 0}));
+  scale = {LossScale::kMost, LossScale::kGrowsAfter, 7};
+  EXPECT_EQ(scale.Next(false).factor, LossScale::kMost);
+}
+
+// The first scales are so large that gradients overflow.
+TEST(LossScaling, AStepThatOverflowsChangesNothingAndLaterOnesTrain) {
+  const LossScale most = {.factor = LossScale::kMost};
+  NormedRig rig(DeviceUnderTest(Precision::kFp16), kSolver, "0", most);
+  NormedRig direct(DeviceUnderTest(Precision::kFp16), kSolver, "0", most);
+  rig.BringBatch();
+  direct.BringBatch();
+  const std::vector<float> start = rig.Weights();
+  ASSERT_TRUE(rig.Step().finite);
+  EXPECT_EQ(rig.exchange->loss_scale(), most.Next(true));
+  EXPECT_EQ(rig.Weights(), start);
+  const double first = direct.Step().loss_sum;
+  for (int step = 1; step < 40; ++step) {
+    rig.lags = step < 39;
+    ASSERT_TRUE(rig.Step().finite) << step;
+    direct.Step();
+  }
+  const LossScale scale = rig.exchange->loss_scale();
+  EXPECT_GT(scale.skipped, 2U);
+  EXPECT_GT(scale.steps, 10U);
+  EXPECT_EQ(scale, direct.exchange->loss_scale());
+  EXPECT_EQ(rig.Weights(), direct.Weights());
+  EXPECT_LT(direct.Step().loss_sum, first / 2);
+}
+
+// The scale is a power of two, so it changes only what would be below fp16's range.
+TEST(LossScaling, GradientsAreThoseOfAnUnscaledLoss) {
+  const std::string plain = "{name: sgd, lr: 0.5}";
+  NormedRig scaled(DeviceUnderTest(Precision::kFp16), plain, "0", {.factor = 256});
+  NormedRig whole(DeviceUnderTest(), plain);
+  scaled.BringBatch();
+  whole.BringBatch();
+  for (int step = 0; step < 5; ++step) {
+    EXPECT_NEAR(scaled.Step().loss_sum, whole.Step().loss_sum, 0.02) << step;
+  }
+  EXPECT_EQ(scaled.exchange->loss_scale(), (LossScale{256, 5, 0}));
+}
+
+TEST(LossScaling, IsForStepsThatStayOnTheDevice) {
+  NormedRig from_host(DeviceUnderTest(Precision::kFp16), kSolver);
+  EXPECT_THROW(from_host.Step(), ConfigError);
+  NormedRig accumulates(DeviceUnderTest(Precision::kFp16), kSolver);
+  accumulates.BringBatch();
+  EXPECT_THROW(accumulates.Step(2), ConfigError);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ namespace dtrain {
 class StepRig {
  public:
   // `solver` is the section of a run config, and may go on with others.  The batch holds zeros.
-  StepRig(const Device& device, const std::string& solver, Graph graph, int64_t samples)
+  StepRig(const Device& device, const std::string& solver, Graph graph, int64_t samples,
+          const LossScale& scale = {})
       : config_(Read(solver)),
         graph_(std::move(graph)),
         plan_(DecidePlan(config_, graph_, 1, 1)),
@@ -36,6 +37,7 @@ class StepRig {
         .epoch_samples = 250 * samples, .batch = samples, .last_samples = 250 * samples};
     ExchangeSpec spec = ExchangeOf(config_, graph_, plan_, rule);
     spec.start.weights = weights_;
+    spec.start.loss_scale = scale;
     exchange = MakeExchange(spec, 1, 0, *transport_, device);
     batch_.Resize(samples);
     batch_.global_samples = batch_.terms = batch_.global_terms = samples;
@@ -113,7 +115,8 @@ class NormedRig : public StepRig {
  public:
   static constexpr int64_t kSamples = 4;
   // `ratio` of the dropout before the last layer.
-  NormedRig(const Device& device, const std::string& solver, const std::string& ratio = "0")
+  NormedRig(const Device& device, const std::string& solver, const std::string& ratio = "0",
+            const LossScale& scale = {})
       : StepRig(device, solver,
                 Graph::FromText(
                     "name: normed\n"
@@ -128,7 +131,7 @@ class NormedRig : public StepRig {
                         "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n"
                         "  - {name: accuracy, type: accuracy, input: [fc, label]}\n",
                     "m.yaml", {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}, 10}}),
-                kSamples) {
+                kSamples, scale) {
     const Random random(1, Purpose::kSelfTest);
     for (int64_t i = 0; i < batch().fields[0].shape.count(); ++i) {
       batch().fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));

@@ -192,7 +192,7 @@ TEST_P(Bf16Kernels, RoundingBeforehandChangesNoProduct) {
     const RefArgs args = setup.Draw(Mode::kTrain);
     const KernelVariant amx = VariantOf(setup);
     const KernelResult raw = RunKernel(setup, amx, args);
-    const KernelResult rounded = RunKernel(setup, amx, setup.RoundedToBf16(args, true));
+    const KernelResult rounded = RunKernel(setup, amx, setup.RoundedTo(DType::kBF16, args, true));
     EXPECT_EQ(raw.outputs, rounded.outputs);
     EXPECT_EQ(raw.input_gradients, rounded.input_gradients);
     EXPECT_EQ(raw.param_gradients, rounded.param_gradients);

@@ -45,11 +45,15 @@ struct Cell {
   }
 };
 
-// Returns an fp32 tensor of the machine's memory as bf16, or the other way round.
+// Returns an fp32 tensor of the machine's memory in 16 bits, or the other way round.
 Cell Converted(const Tensor& from, DType dtype) {
   Cell to(Device{}, from.shape, {from.format, dtype});
   for (int64_t i = 0, count = StoredCount(from.shape, from.format); i < count; ++i) {
-    if (dtype == DType::kF32) {
+    if (from.dtype == DType::kF16) {
+      to.tensor.f32()[i] = static_cast<float>(from.as<_Float16>()[i]);
+    } else if (dtype == DType::kF16) {
+      to.tensor.as<_Float16>()[i] = static_cast<_Float16>(from.f32()[i]);
+    } else if (dtype == DType::kF32) {
       to.tensor.f32()[i] = std::bit_cast<float>(uint32_t{from.as<uint16_t>()[i]} << 16);
     } else {
       to.tensor.as<uint16_t>()[i] =
@@ -75,7 +79,7 @@ Cell Fill(const Device& device, const RefTensor& from, Form form, int64_t first,
   } else {
     Reorder(plain.tensor, host.tensor, Device{});
   }
-  if (form.dtype == DType::kBF16) host = Converted(host.tensor, form.dtype);
+  if (form.dtype != DType::kF32) host = Converted(host.tensor, form.dtype);
   if (device.queue == nullptr) return host;
   Cell cell(device, shape, host.tensor.form());
   cell.Set(host.buffer.data());
@@ -93,7 +97,7 @@ std::vector<float> PlainValues(const Device& device, Tensor tensor) {
   }
   std::vector<float> values(static_cast<size_t>(tensor.shape.count()));
   const Tensor plain = {values.data(), tensor.shape};
-  if (tensor.dtype == DType::kBF16) {
+  if (SizeOf(tensor.dtype) == 2) {
     Reorder(Converted(tensor, DType::kF32).tensor, plain, Device{});
   } else {
     Reorder(tensor, plain, Device{});
@@ -359,7 +363,7 @@ std::string KernelVariant::ToString() const {
                      ", formats";
   for (const Form& form : offer.inputs) text += " " + NameOf(form);
   for (const Form& form : offer.outputs) text += " -> " + NameOf(form);
-  if (device.precision == Precision::kBf16) text += ", bf16";
+  if (device.precision != Precision::kFp32) text.append(", ").append(NameOf(device.precision));
   if (fused_relu) text += ", fused relu";
   if (mode == Mode::kEstimate) return text + ", estimate of the state";
   return text + (mode == Mode::kTrain ? ", training" : ", evaluation");
@@ -378,9 +382,15 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
   };
   const auto consider_formats = [&](const KernelEntry& entry, const Device& device) {
     const bool cpu = device.kind == DeviceKind::kCpu;
-    for (const Form form :
-         {Form(), Form(Format::kChannelsLast),
-          cpu ? Form(Format::kBatchBlocked) : Form(Format::kChannelsLast, DType::kBF16)}) {
+    std::vector<Form> forms = {Form(), Form(Format::kChannelsLast)};
+    if (cpu) {
+      forms.emplace_back(Format::kBatchBlocked);
+    } else {
+      for (const DType type : {DType::kBF16, DType::kF16}) {
+        forms.emplace_back(Format::kChannelsLast, type);
+      }
+    }
+    for (const Form form : forms) {
       for (const bool relu : {false, true}) {
         KernelVariant variant = {&entry, device, AvailableAs(setup.input_shapes(), form),
                                  {},     relu,   mode};
@@ -394,7 +404,9 @@ std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& 
     for (const KernelEntry& entry : KernelRegistry::Of(type, gpu.kind)) {
       consider_formats(entry, gpu);
       if (type == "convolution" || type == "inner_product") {
-        consider_formats(entry, DeviceUnderTest(Precision::kBf16));
+        for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
+          consider_formats(entry, DeviceUnderTest(precision));
+        }
       }
     }
     return variants;

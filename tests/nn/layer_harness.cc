@@ -58,10 +58,10 @@ RefTensor Sentences(const Shape& shape, int64_t classes, int64_t pad, uint64_t s
   return tensor;
 }
 
-void RoundToBf16(std::vector<RefTensor>& tensors, int least_rank) {
+void RoundTo(DType type, std::vector<RefTensor>& tensors, int least_rank) {
   for (RefTensor& tensor : tensors) {
     if (tensor.shape.rank() < least_rank) continue;
-    for (double& value : tensor.values) value = ToBf16(static_cast<float>(value));
+    for (double& value : tensor.values) value = RoundedTo(type, static_cast<float>(value));
   }
 }
 
@@ -156,10 +156,15 @@ float ToBf16(float value) {
   return std::bit_cast<float>((bits + 0x7fff + even) & 0xffff0000);
 }
 
-RefArgs CaseSetup::RoundedToBf16(RefArgs args, bool weights) const {
-  RoundToBf16(args.inputs, 1);
-  if (weights) RoundToBf16(args.params, 2);
-  RoundToBf16(args.output_gradients, 1);
+float RoundedTo(DType type, float value) {
+  if (type == DType::kF16) return static_cast<float>(static_cast<_Float16>(value));
+  return type == DType::kBF16 ? ToBf16(value) : value;
+}
+
+RefArgs CaseSetup::RoundedTo(DType type, RefArgs args, bool weights) const {
+  RoundTo(type, args.inputs, 1);
+  if (weights) RoundTo(type, args.params, 2);
+  RoundTo(type, args.output_gradients, 1);
   reference_->Forward(*layer_, args);
   return args;
 }

@@ -45,10 +45,10 @@ class CaseSetup {
   void FuseRelu(RefArgs& args, double near_zero) const;
   void Backward(RefArgs& args) const;
 
-  // Returns args with inputs and output gradients rounded to bf16, with `weights` those as well, and
-  // the outputs recomputed, as a bf16 kernel computes them from values that are not rounded.  Biases
+  // Returns args with inputs and output gradients rounded to 16 bits, with `weights` those as well, and
+  // the outputs recomputed, as a kernel of that type computes them from values that are not rounded.  Biases
   // are not rounded.
-  RefArgs RoundedToBf16(RefArgs args, bool weights) const;
+  RefArgs RoundedTo(DType type, RefArgs args, bool weights) const;
 
  private:
   std::string type_;
@@ -63,6 +63,8 @@ class CaseSetup {
 
 // Returns the nearest bf16 value, which has 8 significant bits; a tie goes to the even one.
 float ToBf16(float value);
+// Does so for bf16 or fp16; returns an fp32 value as it is.
+float RoundedTo(DType type, float value);
 
 // One implementation with one set of forms on one device.
 struct KernelVariant {
@@ -82,8 +84,8 @@ Device DeviceUnderTest(Precision precision = Precision::kFp32);
 
 // Returns every variant of the layer's kernels that this machine can run.  On the CPU these are
 // each instruction set with one thread, the best one also with two, and the kernels that exist for
-// bf16 only.  On the GPU these are also the kernels that take bf16 images, and those of products with
-// `precision: bf16` if the layer is one product or sum of products of its inputs, so that the
+// bf16 only.  On the GPU these are also the kernels that take images of 16 bits, and those of products with
+// `precision: bf16` and fp16 if the layer is one product or sum of products of its inputs, so that the
 // reference can round them.
 std::vector<KernelVariant> VariantsOf(const std::string& type, const CaseSetup& setup, Mode mode);
 

@@ -4,7 +4,7 @@
 //   reference  against central differences, in double;
 //              layers with state in evaluation as well, which is how a frozen one trains
 //   kernels    against the reference, on every instruction set, format and thread count offered;
-//              those of bf16 against the reference of rounded factors
+//              those of 16 bits against the reference of rounded factors
 //   samples    give the same bits whatever batch they are in
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "framework/core/random.h"
 #include "tests/nn/layer_harness.h"
@@ -178,13 +179,31 @@ void CompareWithReference(const CaseSetup& setup, const KernelResult& got, const
   }
 }
 
-// The rounding error of bf16 images is half of the last of 8 bits.  A convolution rounds before its bias is added and
-// behind that.
+// Returns the type of the kernel's images if it has 16 bits.
+DType HalfTypeOf(const KernelVariant& variant) {
+  const DType in = variant.offer.inputs[0].dtype, out = variant.offer.outputs[0].dtype;
+  return SizeOf(in) == 2 ? in : SizeOf(out) == 2 ? out : DType::kF32;
+}
+
+// The rounding error of images of 16 bits is half of the last of 8 bits, or 11.  A convolution rounds before its bias is
+// added and behind that.
 double RoundingOf(const CaseSetup& setup, const KernelVariant& variant) {
-  const KernelOffer& offer = variant.offer;
-  if (offer.inputs[0].dtype != DType::kBF16 && offer.outputs[0].dtype != DType::kBF16) return 0;
+  const DType type = HalfTypeOf(variant);
+  if (type == DType::kF32) return 0;
   const bool twice = setup.type() == "convolution" && setup.layer().Params().size() > 1;
-  return (twice ? 2.0 : 1.0) / 256;
+  return (twice ? 2.0 : 1.0) / (type == DType::kBF16 ? 256 : 2048);
+}
+
+// Returns the type to which the factors of the kernel's products are rounded.
+DType FactorTypeOf(const KernelVariant& variant) {
+  switch (variant.device.precision) {
+    case Precision::kBf16:
+      return DType::kBF16;
+    case Precision::kFp16:
+      return DType::kF16;
+    default:
+      return DType::kF32;
+  }
 }
 
 // The reference's results, with which the variants are compared.
@@ -195,17 +214,19 @@ class Expectations {
   }
 
   const RefArgs& For(const KernelVariant& variant) {
-    const bool product = variant.device.precision == Precision::kBf16;
-    const bool bf16 = product || variant.offer.inputs[0].dtype == DType::kBF16;
-    std::optional<RefArgs>& want = wanted_[product][bf16][variant.fused_relu];
+    const DType factor = FactorTypeOf(variant);
+    const bool product = factor != DType::kF32;
+    const DType in = variant.offer.inputs[0].dtype;
+    const DType type = product ? factor : SizeOf(in) == 2 ? in : DType::kF32;
+    std::optional<RefArgs>& want = wanted_[{factor, type, variant.fused_relu}];
     if (want) return *want;
-    want = bf16 ? setup_.RoundedToBf16(plain_, product) : plain_;
+    want = type == DType::kF32 ? plain_ : setup_.RoundedTo(type, plain_, product);
     if (variant.fused_relu) setup_.FuseRelu(*want, std::max(1e-4, 2 * RoundingOf(setup_, variant)));
     if (setup_.HasBackward(mode_)) setup_.Backward(*want);
     return *want;
   }
 
-  // Returns the inputs and weights before rounding; a bf16 kernel rounds them itself.
+  // Returns the inputs and weights before rounding; a kernel of 16 bits rounds them itself.
   RefArgs GivenTo(const KernelVariant& variant) {
     RefArgs given = For(variant);
     given.inputs = plain_.inputs;
@@ -217,7 +238,8 @@ class Expectations {
   const CaseSetup& setup_;
   const Mode mode_;
   RefArgs plain_;
-  std::optional<RefArgs> wanted_[2][2][2];  // [bf16 products][bf16 images][fused ReLU]
+  // By the types of factors and of images, and with or without a fused ReLU.
+  std::map<std::tuple<DType, DType, bool>, std::optional<RefArgs>> wanted_;
 };
 
 TEST_P(LayerKernels, KernelsMatchReference) {
@@ -275,10 +297,11 @@ TEST_P(LayerSuite, InPlaceChangesNothing) {
 }
 
 // Returns the difference that another batch size may cause.  A GPU's libraries then add in another
-// order, which may change the last bit of a result of bf16 factors.
+// order, which may change the last bit of a result of factors of 16 bits.
 double RoomFor(const KernelVariant& variant) {
   const std::string& by = variant.entry->implementation;
   if (by != "cudnn" && by != "cublas") return 0;
+  if (variant.device.precision == Precision::kFp16) return 0x1p-9;
   return variant.device.precision == Precision::kBf16 ? 0x1p-6 : 1e-4;
 }
 

@@ -50,7 +50,28 @@ TEST(Precision, IsOfTheDevice) {
   EXPECT_EQ(PrecisionOf("tf32", DeviceKind::kCuda), Precision::kTf32);
   EXPECT_EQ(WhatOf<ConfigError>([] { PrecisionOf("tf32", DeviceKind::kCpu); }),
             "precision tf32 needs a GPU: the CPU has no such products");
+  EXPECT_EQ(PrecisionOf("fp16", DeviceKind::kCuda), Precision::kFp16);
+  EXPECT_EQ(WhatOf<ConfigError>([] { PrecisionOf("fp16", DeviceKind::kCpu); }),
+            "precision fp16 needs a GPU: the CPU has no such products");
   EXPECT_EQ(PrecisionOf("bf16", DeviceKind::kCuda), Precision::kBf16) << "with or without AMX";
+}
+
+// The scale of the loss is known to one GPU only.
+TEST(Precision, ALossIsScaledForOneWorkerWhoseGradientsStayOnItsGpu) {
+  const auto read = [](const std::string& more) {
+    config::Document document = config::Document::FromText(
+        "model: lenet5\ndata: digits\nbatch: 4\ndevice: auto\nprecision: fp16\n" + more,
+        DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+    return ReadRunConfig(document);
+  };
+  EXPECT_EQ(read("").precision, "fp16");
+  for (const auto& [more, why] : {std::pair{"cluster: {workers: 2}\n", "workers is 2"},
+                                  {"compress: {name: topk}\n", "compress sends"},
+                                  {"strategy: {name: ps_asp}\n", "ps_asp keeps its weights"},
+                                  {"accumulate: 2\n", "accumulate is 2"},
+                                  {"gradients: {every: 5}\n", "reads the gradients"}}) {
+    EXPECT_THAT(WhatOf<ConfigError>([&] { read(more); }), HasSubstr(why)) << more;
+  }
 }
 
 TEST(Precision, TheDeviceHasThePlans) {

@@ -186,7 +186,7 @@ TEST(RunConfig, TenErrorsAtOnce) {
            "    did you mean 'fusion_bytes'?  allowed: fusion_bytes, name\n",
            "small.yaml:8:13: collective has no choice 'rink'\n    did you mean 'ring'?",
            "small.yaml:9:12: precision has no choice 'bf61'\n    did you mean 'bf16'?  allowed: "
-           "fp32, tf32, bf16\n",
+           "fp32, tf32, bf16, fp16\n",
            "small.yaml:10:7: seed must be an integer, found '.nan'",
            "small.yaml:11:20: checkpoint.keep must be >= 1, found 0",
            "13 errors; nothing was started",

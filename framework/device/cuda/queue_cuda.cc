@@ -13,15 +13,16 @@ namespace {
               "kernel did it");
 }
 
-// Tensor cores support tf32 and bf16 from Ampere on.
+// Tensor cores support fp16 from Volta on, tf32 and bf16 from Ampere on.
 void CheckPrecision(int index, Precision precision) {
   int major = 0, minor = 0;
   DT_CUDA(cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor, index);
   DT_CUDA(cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor, index);
-  if (precision == Precision::kFp32 || major >= 8) return;
+  const int least = precision == Precision::kFp16 ? 7 : 8;
+  if (precision == Precision::kFp32 || major >= least) return;
   throw ConfigError(
-      fmt::format("precision {} needs a GPU of compute capability 8.0; GPU {} has {}.{}",
-                  precision == Precision::kTf32 ? "tf32" : "bf16", index, major, minor),
+      fmt::format("precision {} needs a GPU of compute capability {}.0; GPU {} has {}.{}",
+                  NameOf(precision), least, index, major, minor),
       "precision: fp32");
 }
 

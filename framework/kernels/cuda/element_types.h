@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "framework/device/device.h"
 #include "framework/device/device_code.h"
@@ -21,6 +22,7 @@ namespace dtrain {
 template <class F>
 decltype(auto) WithElementType(DType type, F f) {
   if (type == DType::kBF16) return f.template operator()<__nv_bfloat16>();
+  if (type == DType::kF16) return f.template operator()<__half>();
   return f.template operator()<float>();
 }
 
@@ -35,9 +37,11 @@ struct OpenGradient {
   }
 };
 
-// Returns the type of images between layers that compute with tensor cores.
-constexpr DType ImageTypeOf(Precision precision) {
-  return precision == Precision::kBf16 ? DType::kBF16 : DType::kF32;
+// Returns the type to which factors are rounded before they are multiplied.  Images between layers that compute with
+// tensor cores have it as well.
+constexpr DType FactorTypeOf(Precision precision) {
+  if (precision == Precision::kBf16) return DType::kBF16;
+  return precision == Precision::kFp16 ? DType::kF16 : DType::kF32;
 }
 
 }  // namespace dtrain

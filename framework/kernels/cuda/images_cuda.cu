@@ -1,5 +1,6 @@
 #include "framework/kernels/cuda/images.h"
 
+#include "framework/core/check.h"
 #include "framework/kernels/cuda/channel_loops.h"
 #include "framework/kernels/cuda/element_types.h"
 
@@ -71,7 +72,14 @@ void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
     return queue.Copy(to.data, from.data, bytes);
   }
   WithElementType(from.dtype, [&]<class From>() {
-    WithElementType(to.dtype, [&]<class To>() { ReorderAs<From, To>(queue, from, to); });
+    if (to.dtype == from.dtype) {
+      ReorderAs<From, From>(queue, from, to);
+    } else if (to.dtype == DType::kF32) {
+      ReorderAs<From, float>(queue, from, to);
+    } else {
+      DT_CHECK(from.dtype == DType::kF32) << "two types of 16 bits";
+      WithElementType(to.dtype, [&]<class To>() { ReorderAs<float, To>(queue, from, to); });
+    }
   });
 }
 

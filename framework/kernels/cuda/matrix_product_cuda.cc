@@ -1,6 +1,7 @@
 #include "framework/kernels/cuda/matrix_product.h"
 
 #include "framework/core/check.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/rows.h"
 
 namespace dtrain {
@@ -41,19 +42,20 @@ struct Factor {
   int64_t apart;
 };
 
-// Rounds the factor to bf16 if that is the precision. cuBLAS's own mode (FAST_16BF) would only allow it to round; it
-// might choose fp32 or TF32 instead.
+// Rounds the factor to the precision's 16 bits, if it has such. cuBLAS's own modes (FAST_16BF, FAST_16F) would only
+// allow it to round; it might choose fp32 or TF32 instead.
 Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrices& matrices) {
   const DeviceMatrix& matrix = matrices.first;
-  if (queue.precision() != Precision::kBf16) {
+  const DType type = FactorTypeOf(queue.precision());
+  if (type == DType::kF32) {
     return {matrix.data, CUDA_R_32F, Leading(matrix), matrices.apart};
   }
   const int64_t stride =
       (matrix.columns + 7) / 8 * 8;  // rows are multiples of 16 bytes for tensor cores
   const int64_t apart = matrix.rows * stride;
   void* const room = queue.FactorRoom(number, static_cast<size_t>(count * apart) * 2);
-  RoundRowsToBf16(queue, count, matrices, stride, room);
-  return {room, CUDA_R_16BF, static_cast<int>(stride), apart};
+  RoundRows(queue, count, matrices, stride, type, room);
+  return {room, type == DType::kF16 ? CUDA_R_16F : CUDA_R_16BF, static_cast<int>(stride), apart};
 }
 
 // TF32 is only allowed, not required: cuBLAS uses fp32 where it expects that to be faster.

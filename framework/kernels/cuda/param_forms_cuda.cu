@@ -1,11 +1,10 @@
 // Makes parameters in the forms that kernels want, and adds their gradients to the arena's: one kernel for all
 // (nn/kernel.h, "params").
-#include <cuda_bf16.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "framework/device/buffer.h"
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
 
@@ -17,7 +16,8 @@ struct Segment {
   int64_t begin;  // number of its first element among those of all segments
   int64_t plain, formed;
   int64_t inner, pixels;
-  bool bf16, turned;
+  DType type;  // of the other form
+  bool turned;
 
   friend bool operator==(const Segment&, const Segment&) = default;
 
@@ -75,6 +75,13 @@ struct FormPass {
   int64_t formed_bytes;
 };
 
+DT_DEVICE inline float ElementAt(DType type, const std::byte* from, int64_t i) {
+  if (type == DType::kBF16)
+    return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from)[i]);
+  if (type == DType::kF16) return __half2float(reinterpret_cast<const __half*>(from)[i]);
+  return reinterpret_cast<const float*>(from)[i];
+}
+
 void MakeForms(CudaQueue& queue, const FormPass& pass) {
   const auto& [segments, elements, plain, formed, formed_bytes] = pass;
   ForEach(
@@ -88,8 +95,10 @@ void MakeForms(CudaQueue& queue, const FormPass& pass) {
         const float value =
             reinterpret_cast<const float*>(pass.plain.begin + of.plain)[of.PlainAt(i)];
         std::byte* const to = pass.formed.begin + of.formed;
-        if (of.bf16) {
+        if (of.type == DType::kBF16) {
           reinterpret_cast<__nv_bfloat16*>(to)[i] = __float2bfloat16_rn(value);
+        } else if (of.type == DType::kF16) {
+          reinterpret_cast<__half*>(to)[i] = __float2half_rn(value);
         } else {
           reinterpret_cast<float*>(to)[i] = value;
         }
@@ -106,10 +115,7 @@ void AddGradients(CudaQueue& queue, const FormPass& pass, bool accumulate) {
           elements, [pass, accumulate] DT_DEVICE(int64_t element) {
             const Segment& of = pass.segments.Of(element);
             const int64_t i = element - of.begin;
-            const std::byte* const from = pass.formed.begin + of.formed;
-            const float value =
-                of.bf16 ? __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(from)[i])
-                        : reinterpret_cast<const float*>(from)[i];
+            const float value = ElementAt(of.type, pass.formed.begin + of.formed, i);
             float& sum = reinterpret_cast<float*>(pass.plain.begin + of.plain)[of.PlainAt(i)];
             sum = accumulate ? sum + value : value;
           });
@@ -145,7 +151,7 @@ class ParamForms : public Kernel {
                        .formed = static_cast<std::byte*>(formed[k].data) - of_formed.begin,
                        .inner = shape.rank() > 1 ? shape[1] : 1,
                        .pixels = shape.rank() > 2 ? shape.CountFrom(2) : 1,
-                       .bf16 = formed[k].dtype == DType::kBF16,
+                       .type = formed[k].dtype,
                        .turned = formed[k].format == Format::kChannelsLast});
         elements += shape.count();
       }

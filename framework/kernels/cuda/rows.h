@@ -11,10 +11,10 @@ namespace dtrain {
 // data[i] = 0 for 0 <= i < count.
 void ZeroFloats(CudaQueue& queue, float* data, int64_t count);
 
-// Writes `count` matrices to `to` as bf16, rounded to nearest even, one matrix after the other, with rows `stride`
+// Writes `count` matrices to `to` as `type`, rounded to nearest even, one matrix after the other, with rows `stride`
 // numbers apart.  The padding after a row is not written.
-void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices,
-                     int64_t stride, void* to);
+void RoundRows(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices, int64_t stride,
+               DType type, void* to);
 
 // Copies values [columns] to every row of `to`.
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);

@@ -1,31 +1,40 @@
 #include "framework/kernels/cuda/rows.h"
 
-#include <cuda_bf16.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/nn/tokens.h"
 
 namespace dtrain {
-void ZeroFloats(CudaQueue& queue, float* data, int64_t count) {
-  queue.Zero(data, static_cast<size_t>(count) * sizeof(float));
-}
+namespace {
 
-void RoundRowsToBf16(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices,
-                     int64_t stride, void* to) {
+template <class T>
+void RoundRowsAs(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices, int64_t stride,
+                 T* rounded) {
   const DeviceMatrix from = matrices.first;
   const int64_t apart = matrices.apart, rows = from.rows, columns = from.columns;
-  auto* const rounded = static_cast<__nv_bfloat16*>(to);
   const int64_t all = count * rows;  // rows of all matrices
   const Access reads = Reads(from).Repeated(count, static_cast<size_t>(apart) * sizeof(float));
   const Access writes =
       Writes(rounded, columns).Repeated(all, static_cast<size_t>(stride) * sizeof(*rounded));
-  ForEach(queue, {"round rows to bf16", {reads, writes}}, all * columns, [=] DT_DEVICE(int64_t i) {
+  ForEach(queue, {"round rows", {reads, writes}}, all * columns, [=] DT_DEVICE(int64_t i) {
     const int64_t row = i / columns, column = i % columns;
     const float* const matrix = from.data + row / rows * apart;
-    rounded[row * stride + column] = __float2bfloat16_rn(matrix[row % rows * from.stride + column]);
+    rounded[row * stride + column] = static_cast<T>(matrix[row % rows * from.stride + column]);
   });
+}
+
+}  // namespace
+
+void ZeroFloats(CudaQueue& queue, float* data, int64_t count) {
+  queue.Zero(data, static_cast<size_t>(count) * sizeof(float));
+}
+
+void RoundRows(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices, int64_t stride,
+               DType type, void* to) {
+  WithElementType(
+      type, [&]<class T>() { RoundRowsAs(queue, count, matrices, stride, static_cast<T*>(to)); });
 }
 
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {

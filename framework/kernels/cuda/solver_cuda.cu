@@ -34,9 +34,9 @@ struct Pass {
     return step;
   }
 
-  // True if an earlier step has ended the run; the weights are then what they were.
-  DT_DEVICE bool Ended(int64_t i) const {
-    if (!state->Ended()) return false;
+  // True if the step changes nothing; the weights are then what they were.
+  DT_DEVICE bool Skips(int64_t i) const {
+    if (!state->Skips()) return false;
     w_out[i] = w_in[i];
     return true;
   }
@@ -65,7 +65,7 @@ void ForEachOf(CudaQueue& queue, const char* name, const Pass<Step>& pass, F f) 
 template <SgdKind kKind>
 void SgdPass(CudaQueue& queue, const Pass<SgdStep>& pass) {
   ForEachOf(queue, "sgd", pass, [=] DT_DEVICE(int64_t i) {
-    if (pass.Ended(i)) return;
+    if (pass.Skips(i)) return;
     float v = kKind != SgdKind::kPlain ? pass.first_state[i] : 0;
     const float next = SgdElement<kKind>(pass.StepOf(i), pass.gradient[i], pass.w_in[i], v);
     if (kKind != SgdKind::kPlain) pass.first_state[i] = v;
@@ -75,7 +75,7 @@ void SgdPass(CudaQueue& queue, const Pass<SgdStep>& pass) {
 
 void AdamPass(CudaQueue& queue, const Pass<AdamStep>& pass) {
   ForEachOf(queue, "adam", pass, [=] DT_DEVICE(int64_t i) {
-    if (pass.Ended(i)) return;
+    if (pass.Skips(i)) return;
     float mean = pass.first_state[i], square = pass.second_state[i];
     const float next = AdamElement(pass.StepOf(i), pass.gradient[i], pass.w_in[i], mean, square);
     pass.first_state[i] = mean;
@@ -87,7 +87,7 @@ void AdamPass(CudaQueue& queue, const Pass<AdamStep>& pass) {
 template <bool kMomentum>
 void RmsPropPass(CudaQueue& queue, const Pass<RmsPropStep>& pass) {
   ForEachOf(queue, "rmsprop", pass, [=] DT_DEVICE(int64_t i) {
-    if (pass.Ended(i)) return;
+    if (pass.Skips(i)) return;
     float v = pass.first_state[i], b = kMomentum ? pass.second_state[i] : 0;
     const float next =
         RmsPropElement<kMomentum>(pass.StepOf(i), pass.gradient[i], pass.w_in[i], v, b);

@@ -5,6 +5,7 @@
 
 #include "framework/device/step_graph.h"
 #include "framework/kernels/cuda/loops.h"
+#include "framework/solver/elements.h"
 
 namespace dtrain {
 namespace {
@@ -42,12 +43,36 @@ void EndStep(const Device& device, std::span<const double* const> sums, StepResu
             if (first && count > 0 && !std::isfinite(static_cast<float>(results.sums[0]))) {
               state->non_finite.step = state->step;
             }
+            const bool overflowed = state->overflow != NonFinitePlace::kNone;
+            if (overflowed && state->scale.factor <= 1 && !state->Ended()) {
+              state->non_finite.step = state->step;
+              state->non_finite.gradient = state->overflow;
+            }
+            state->scale = state->scale.Next(overflowed);
+            state->overflow = NonFinitePlace::kNone;
             results.non_finite = state->non_finite;
+            results.scale = state->scale;
             ++state->step;
           });
 }
 
-constexpr StepKernels kStepKernels = {BeginStep, EndStep};
+void ScaleLoss(const Device& device, const StepState* state, float* loss_scale) {
+  ForEach(QueueOf(device), {"scale the loss", {Reads(state, 1), Updates(loss_scale, 1)}}, 1,
+          [=] DT_DEVICE(int64_t) { *loss_scale *= state->scale.factor; });
+}
+
+void UnscaleGradients(const Device& device, StepState* state, float* gradients, int64_t count) {
+  ForEach(QueueOf(device), {"unscale gradients", {Updates(state, 1), Updates(gradients, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const float scaled = gradients[i];
+            gradients[i] = scaled / state->scale.factor;
+            if (NotFinite(scaled)) {
+              AtomicMin(&state->overflow, static_cast<unsigned long long>(i));
+            }
+          });
+}
+
+constexpr StepKernels kStepKernels = {BeginStep, EndStep, ScaleLoss, UnscaleGradients};
 
 DTRAIN_STEP_KERNELS(DeviceKind::kCuda, kStepKernels);
 

@@ -1,6 +1,7 @@
 // cuBLAS of the stand-in (stream.h).  Matrices are column-major, as in the library.
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <vector>
@@ -15,7 +16,7 @@ struct cublasContext {
 
 namespace {
 
-// A factor of a product: a matrix of fp32 or bf16 values.
+// A factor of a product: a matrix of fp32, bf16 or fp16 values.
 struct Factor {
   const void* data;
   cudaDataType type;
@@ -25,10 +26,11 @@ struct Factor {
   // Returns element (row, column) of op(matrix).
   double At(int64_t row, int64_t column) const {
     const int64_t at = op == CUBLAS_OP_N ? column * leading + row : row * leading + column;
+    if (type == CUDA_R_16F) return __half2float(static_cast<const __half*>(data)[at]);
     return type == CUDA_R_16BF ? __bfloat162float(static_cast<const __nv_bfloat16*>(data)[at])
                                : static_cast<const float*>(data)[at];
   }
-  int64_t size() const { return type == CUDA_R_16BF ? 2 : 4; }
+  int64_t size() const { return type == CUDA_R_32F ? 4 : 2; }
   Factor Behind(int64_t elements) const {
     return {static_cast<const char*>(data) + elements * size(), type, op, leading};
   }
@@ -52,6 +54,7 @@ struct Product {
 
 double ValueOf(float value) { return value; }
 double ValueOf(__nv_bfloat16 value) { return __bfloat162float(value); }
+double ValueOf(__half value) { return __half2float(value); }
 
 // Returns sum_i row[i] column[i], added up in four partial sums.
 template <class T>
@@ -93,10 +96,10 @@ bool Fits(const Product& p) {
          p.b.leading > 0 && p.ldc > 0;
 }
 
-// True for two fp32 or two bf16 factors with an fp32 result.
+// True for two factors of one type with an fp32 result.
 bool Knows(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t type) {
   if (a != b || c != CUDA_R_32F) return false;
-  if (a == CUDA_R_16BF) return type == CUBLAS_COMPUTE_32F;
+  if (a == CUDA_R_16BF || a == CUDA_R_16F) return type == CUBLAS_COMPUTE_32F;
   return a == CUDA_R_32F && (type == CUBLAS_COMPUTE_32F || type == CUBLAS_COMPUTE_32F_FAST_TF32);
 }
 
@@ -172,7 +175,16 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
       product.a = first.a.Behind(i * stride_a);
       product.b = first.b.Behind(i * stride_b);
       product.c += i * stride_c;
-      (type_a == CUDA_R_16BF ? Multiply<__nv_bfloat16> : Multiply<float>)(product);
+      switch (type_a) {
+        case CUDA_R_16BF:
+          Multiply<__nv_bfloat16>(product);
+          break;
+        case CUDA_R_16F:
+          Multiply<__half>(product);
+          break;
+        default:
+          Multiply<float>(product);
+      }
     }
   });
   return CUBLAS_STATUS_SUCCESS;

@@ -23,7 +23,7 @@ struct cudnnTensorStruct {
 
   int64_t count() const { return n * c * h * w; }
   size_t bytes() const {
-    return static_cast<size_t>(count()) * (type == CUDNN_DATA_BFLOAT16 ? 2 : sizeof(float));
+    return static_cast<size_t>(count()) * (type == CUDNN_DATA_FLOAT ? sizeof(float) : 2);
   }
   int64_t At(int64_t image, int64_t row, int64_t column) const {
     return ((image * h + row) * w + column) * c;
@@ -45,7 +45,9 @@ constexpr int64_t kMaxElements = int64_t{1} << 31;  // per tensor
 cudnnStatus_t SetExtents(cudnnTensorFormat_t format, cudnnDataType_t type,
                          cudnnTensorStruct extents, cudnnTensorStruct* to) {
   if (format != CUDNN_TENSOR_NHWC) return CUDNN_STATUS_NOT_SUPPORTED;
-  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16 && type != CUDNN_DATA_HALF) {
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
   extents.type = type;
   if (extents.n < 1 || extents.c < 1 || extents.h < 1 || extents.w < 1) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -140,6 +142,7 @@ struct Operand {
 };
 
 float Get(const cudnnTensorStruct& tensor, const void* memory, int64_t i) {
+  if (tensor.type == CUDNN_DATA_HALF) return __half2float(static_cast<const __half*>(memory)[i]);
   return tensor.type == CUDNN_DATA_BFLOAT16
              ? __bfloat162float(static_cast<const __nv_bfloat16*>(memory)[i])
              : static_cast<const float*>(memory)[i];
@@ -147,6 +150,8 @@ float Get(const cudnnTensorStruct& tensor, const void* memory, int64_t i) {
 void Set(const cudnnTensorStruct& tensor, void* memory, int64_t i, float value) {
   if (tensor.type == CUDNN_DATA_BFLOAT16) {
     static_cast<__nv_bfloat16*>(memory)[i] = __float2bfloat16_rn(value);
+  } else if (tensor.type == CUDNN_DATA_HALF) {
+    static_cast<__half*>(memory)[i] = __float2half_rn(value);
   } else {
     static_cast<float*>(memory)[i] = value;
   }
