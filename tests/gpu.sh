@@ -153,6 +153,7 @@ run_part() {
     speed)
       if has_torch; then
         limited "$python" "$root/tools/bench/torch_gpu.py" --dtrain "$dtrain" --log "$logs/speed.jsonl" --within 400
+        speed_alone resnet18 128 fp16
       else
         echo "no PyTorch here that sees a GPU: dtrain alone"
         speed_alone resnet18 128 fp32 tf32 bf16 fp16

@@ -56,6 +56,10 @@ ordered_json InfoOf(const fs::path& path, const StoredWeights& stored, bool tens
       {"parameters", stored.layout.parameters.size()},
       {"statistics", stored.layout.state.size()},
       {"weights_sha256", WeightsSha256(stored.layout, stored.weights.data(), stored.state.data())}};
+  if (const LossScale& scale = stored.info.position.loss_scale; scale != LossScale()) {
+    info["loss_scale"] = {
+        {"factor", scale.factor}, {"steps", scale.steps}, {"skipped", scale.skipped}};
+  }
   if (!stored.info.plan_json.empty()) {
     info["solver"] = stored.info.solver;
     info["seed"] = stored.info.seed;

@@ -46,8 +46,8 @@ class ReadyEvent {
 enum class Precision {
   kFp32,
   kTf32,  // factors keep 10 bits of fraction: the GPU's tensor cores
-  kBf16,  // factors are rounded to bf16 (8 bits of fraction, to nearest even)
-  kFp16   // to fp16 (11 bits, magnitudes up to 65504); the loss is scaled (step_graph.h)
+  kBf16,  // factors are rounded to bf16 (7 bits of fraction, to nearest even)
+  kFp16   // to fp16 (10 bits, magnitudes up to 65504); the loss is scaled (loss_scale.h)
 };
 
 constexpr std::string_view NameOf(Precision precision) {

@@ -15,7 +15,7 @@
 // part are not made again, so they must do nothing else.
 //
 // Nothing waits but Wait, which must be called before the results of more than kSteps steps are due.  A NaN or infinity
-// is found by the kernels (StepState): from then on they change nothing, so that the model is that of the step that found
+// (with a scaled loss one that is not an overflow, loss_scale.h) is found by the kernels (StepState): from then on they change nothing, so that the model is that of the step that found
 // it, whenever the host looks.
 //
 // Only one thread may call a StepGraph, the one that submits work to the device's queue.
@@ -48,13 +48,13 @@ struct NonFinitePlace {
 struct StepState {
   unsigned long long step = 0;  // number of the step at work
   NonFinitePlace non_finite;
-  LossScale scale;  // of the step at work; only where the loss is scaled
+  LossScale scale;  // of the step at work
   // The first element of the step's gradients that is beyond the range of fp16, likewise.
   unsigned long long overflow = NonFinitePlace::kNone;
 
   // True if an earlier step has found a NaN or infinity.
   DT_DEVICE bool Ended() const { return non_finite.step < step; }
-  // True if this step must not change the model.
+  // True if this step must not change weights or the solver's vectors.
   DT_DEVICE bool Skips() const { return Ended() || overflow != NonFinitePlace::kNone; }
 };
 

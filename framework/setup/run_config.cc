@@ -412,24 +412,25 @@ void CheckDevice(Reader root, RunConfig& run) {
 // The loss scale and the steps that overflow are known only to the GPU of one worker (device/loss_scale.h).
 void CheckScaledLoss(Reader root, const RunConfig& run) {
   if (run.precision != "fp16") return;
-  std::string why;
-  if (run.workers > 1) {
-    why = fmt::format("workers is {}", run.workers);
-  } else if (run.compress.on()) {
-    why = "compress sends the gradient through the host";
-  } else if (!run.strategy->traits().sums_gradients()) {
-    why = fmt::format("{} keeps its weights in servers", run.strategy_name);
-  } else if (run.accumulate > 1) {
-    why = fmt::format("accumulate is {}", run.accumulate);
-  } else if (run.statistics_every > 0) {
-    why = "statistics_every reads the gradients on the host";
+  const auto refuse = [&root](Reader section, const char* key, const std::string& what) {
+    root.AddError("precision",
+                  "precision fp16 is for one worker whose gradients stay on its GPU: " + what,
+                  "precision: bf16", {section.At(key)});
+  };
+  Reader cluster = root.Section("cluster"), strategy = root.Section("strategy");
+  if (run.workers > 1) refuse(cluster, "workers", fmt::format("workers is {}", run.workers));
+  if (run.compress.on()) {
+    refuse(root.Section("compress"), "name", "compress.name sends them through the host");
   }
-  if (why.empty()) return;
-  root.AddError("precision",
-                "precision fp16 is for one worker whose gradients stay on its GPU, in whole steps, "
-                "but " +
-                    why,
-                "precision: bf16");
+  if (!run.strategy->traits().sums_gradients()) {
+    refuse(strategy, "name", fmt::format("{} exchanges no gradients", run.strategy_name));
+  }
+  if (run.accumulate > 1) refuse(root, "accumulate", "accumulate adds them up first");
+  if (run.statistics_every > 0) {
+    refuse(root.Section("gradients"), "every", "gradients.every reads them on the host");
+  }
+  if (run.cluster.step_seconds > 0) refuse(cluster, "step_seconds", "step_seconds delays them");
+  if (run.cluster.jitter > 0) refuse(cluster, "jitter", "cluster.jitter delays them");
 }
 
 // Notes the errors of keys that do not fit together, once all are read.
@@ -451,7 +452,6 @@ void CheckTogether(Reader root, RunConfig& run) {
                               run.workers),
                   "", {"batch", workers});
   }
-  CheckScaledLoss(root, run);
   for (const Strategy::KeyError& error : run.strategy->Check(static_cast<int>(run.workers))) {
     if (error.warning) {
       run.warnings.push_back(fmt::format("{}: {}", strategy.Where(error.key), error.what));
@@ -519,6 +519,7 @@ RunConfig Read(config::Document& document, bool with_model, const std::string& m
   ReadPlanKeys(root, run);
   ReadOutput(root, document.file_name(), run);
   CheckTogether(root, run);
+  if (with_model) CheckScaledLoss(root, run);
   document.Finish();
   if (run.data.problem) std::rethrow_exception(run.data.problem);
   run.effective_yaml = document.EffectiveYaml();

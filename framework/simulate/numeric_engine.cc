@@ -23,6 +23,10 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
       lockstep_(config.strategy->traits().lockstep),
       threads_(plan.threads),
       estimate_samples_(SamplesOfEstimate(config, graph, *dataset)) {
+  if (config.precision == "fp16") {
+    throw ConfigError("precision fp16 is for training: a simulation does not scale the loss",
+                      "precision: bf16");
+  }
   const int workers = static_cast<int>(config.workers);
   sampler_ = std::make_unique<Sampler>(config.seed, *dataset, config.batch);
   const int64_t share = sampler_->MaxShare(workers);

@@ -231,6 +231,11 @@ void Trainer::PrepareState(const RunInputs& inputs) {
   if (!HasWorker()) return;
   pacer_ = std::make_unique<Pacer>(
       *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
+  if (config_.precision == "fp16" && pacer_->paces()) {
+    throw ConfigError(
+        "precision fp16 is for steps that stay on the GPU, but cluster.slowdown delays them",
+        "precision: bf16");
+  }
 }
 
 // Decides the buckets, and measures the times for that unless they are known.  Returns the measurement on rank 0.
@@ -294,6 +299,7 @@ void Trainer::TrainStep(const Batch& batch, Turn turn, Nanos waited) {
       ForwardBackward(*net_, *exchange_, std::move(turn.weights), batch, state_.arena(),
                       config_.seed, pacer_.get(), config_.accumulate);
   const Nanos computed = WallNow();
+  DT_CHECK(result.later || config_.precision != "fp16") << "the loss was not scaled";
   StepReport report = ReportOf(result, batch);
   report.stop = StopRequested();
   report.compute = computed - started;

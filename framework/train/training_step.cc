@@ -74,10 +74,6 @@ StepResult ForwardBackward(Net& net, Exchange& exchange, Blob weights, const Bat
     input.worker_sums = nullptr;  // of one worker
     return net.Submit(*steps, weights.arena(), exchange.gradients(), state, input, &sink);
   }
-  if (net.device().precision == Precision::kFp16) {
-    throw ConfigError("precision fp16 trains in steps that stay on the GPU, and this run's do not",
-                      "precision: bf16, or no pace of cluster.compute");
-  }
   const StepResult result = StepInParts(net, parts, weights.arena(), exchange.gradients(), state,
                                         input, pacer == nullptr ? &sink : pacer->Wrap(&sink));
   if (pacer != nullptr) pacer->FinishStep();

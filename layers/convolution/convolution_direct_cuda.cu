@@ -1,8 +1,8 @@
 // Implements convolution on the GPU directly from the definition, for layers with few products, and for groups, dilation
 // or different sides if cuDNN has no deterministic kernel (convolution_cuda.cc).  One thread computes an element of y or
 // dx.  The gradients of weights and biases are sums over the lines of y: a thread adds up what its lines contribute to
-// one of them.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` images are bf16 and
-// weights are rounded, as for cuDNN; with tf32 nothing is.
+// one of them.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` or fp16 images have 16
+// bits and weights are rounded, as for cuDNN; with tf32 nothing is.
 #include "framework/kernels/cuda/column_sums.h"
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"

@@ -1,5 +1,5 @@
 // Implements eltwise on the GPU under the name "direct".  It runs in whatever form the first input has.  A pass
-// combines up to four tensors, in float; a sum's backward pass writes the gradients of two inputs at a time.
+// combines up to eight tensors, in float; a sum's backward pass writes the gradients of two inputs at a time.
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/loops.h"
 #include "framework/nn/kernel.h"
@@ -21,7 +21,7 @@ struct Join {
 };
 
 // Inputs that a pass adds to what earlier ones have left; null behind the last.
-constexpr size_t kMore = 3;
+constexpr size_t kMore = 7;
 template <class T>
 struct More {
   const T* at[kMore] = {};
@@ -88,7 +88,9 @@ class EltwiseCuda : public Kernel {
     ForEach(queue_,
             {"eltwise",
              {Reads(so_far, count_), Reads(x.at[0], count_), Reads(x.at[1], count_),
-              Reads(x.at[2], count_), Writes(y, count_), Writes(first, count_)}},
+              Reads(x.at[2], count_), Reads(x.at[3], count_), Reads(x.at[4], count_),
+              Reads(x.at[5], count_), Reads(x.at[6], count_), Writes(y, count_),
+              Writes(first, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
               auto result = static_cast<float>(so_far[i]);
               if (first != nullptr && place == 1) first[i] = 0;

@@ -141,7 +141,28 @@ TEST_F(CudaRunTest, TrainsInFp16AndResumesWithItsLossScale) {
   ASSERT_EQ(Run(half + "--set max_steps=5 --output resumed").code, 0);
   ASSERT_EQ(Run(half + "--resume auto --output resumed").code, 0);
   EXPECT_EQ(WeightsOf("resumed"), WeightsOf("fp16"));
-  EXPECT_EQ(SummaryOf("resumed").at("skipped_steps"), SummaryOf("fp16").at("skipped_steps"));
+  const auto scale_of = [&](const std::string& of) {
+    const Outcome info = Run("ckpt info --json " + of);
+    return nlohmann::json::parse(info.out).value("loss_scale", nlohmann::json());
+  };
+  const nlohmann::json scale = scale_of("fp16");
+  EXPECT_EQ(scale.at("steps").get<int>() + scale.at("skipped").get<int>(), 16) << scale;
+  EXPECT_EQ(scale_of("resumed"), scale);
+  EXPECT_TRUE(scale_of("fp32").is_null());
+}
+
+TEST_F(CudaRunTest, Fp16IsForTrainingInStepsThatStayOnTheGpu) {
+  const std::string run = "--set precision=fp16 ";
+  const Outcome delayed = Run(kOnDigits + run + "--set cluster.jitter=0.1 --output delayed");
+  EXPECT_EQ(delayed.code, 2);
+  EXPECT_THAT(delayed.err, HasSubstr("cluster.jitter delays them"));
+  const std::string config =
+      std::string(kOnDigits).substr(std::string(kOnDigits).find("--config")) + run;
+  const Outcome simulated = Run("simulate --numeric " + config + "--output simulated");
+  EXPECT_EQ(simulated.code, 2);
+  EXPECT_THAT(simulated.err, HasSubstr("does not scale the loss"));
+  const Outcome timed = Run("time " + config);
+  EXPECT_EQ(timed.code, 0) << timed.err;
 }
 
 TEST_F(CudaRunTest, ALossThatIsNoNumberEndsTheRun) {

@@ -66,10 +66,10 @@ TEST(Precision, ALossIsScaledForOneWorkerWhoseGradientsStayOnItsGpu) {
   };
   EXPECT_EQ(read("").precision, "fp16");
   for (const auto& [more, why] : {std::pair{"cluster: {workers: 2}\n", "workers is 2"},
-                                  {"compress: {name: topk}\n", "compress sends"},
-                                  {"strategy: {name: ps_asp}\n", "ps_asp keeps its weights"},
-                                  {"accumulate: 2\n", "accumulate is 2"},
-                                  {"gradients: {every: 5}\n", "reads the gradients"}}) {
+                                  {"compress: {name: topk}\n", "compress.name sends"},
+                                  {"strategy: {name: ps_asp}\n", "ps_asp exchanges no gradients"},
+                                  {"accumulate: 2\n", "accumulate adds"},
+                                  {"gradients: {every: 5}\n", "reads them on the host"}}) {
     EXPECT_THAT(WhatOf<ConfigError>([&] { read(more); }), HasSubstr(why)) << more;
   }
 }

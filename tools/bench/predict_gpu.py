@@ -19,7 +19,7 @@ LEAST, GAP = 2e-6, 1e-6  # seconds of a kernel, and to the next
 # weights'; fp32 from its whole step.  A pair of kernels was 1.9 times as fast in bf16.
 TF32 = {"cudnnConvolutionForward": 200e12, "cudnnConvolutionBackwardData": 200e12,
         "cudnnConvolutionBackwardFilter": 110e12, "a product of matrices": 150e12}
-FACTOR = {"tf32": 1, "bf16": 1.9, "fp32": 0.13}
+FACTOR = {"tf32": 1, "bf16": 1.9, "fp16": 1.9, "fp32": 0.13}
 # FLOPs of convolutions and products in a step, of which the passes take a third each.
 FLOPS = {"resnet18": 3.329e9 * 128, "vgg19_bn": 2.385e9 * 128, "lenet5": 2.3e6 * 64,
          "seq2seq_attention": 1.70e9 * 128}

@@ -98,7 +98,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   cudnnHandle_t dnn();
   Precision precision() const { return precision_; }
 
-  // Returns memory for one of a product's two factors (`factor` 0 or 1) in bf16, valid until the next call for that
+  // Returns memory for one of a product's two factors (`factor` 0 or 1) in 16 bits, valid until the next call for that
   // factor.
   void* FactorRoom(int factor, size_t bytes);
 

@@ -43,12 +43,14 @@ void EndStep(const Device& device, std::span<const double* const> sums, StepResu
             if (first && count > 0 && !std::isfinite(static_cast<float>(results.sums[0]))) {
               state->non_finite.step = state->step;
             }
-            const bool overflowed = state->overflow != NonFinitePlace::kNone;
-            if (overflowed && state->scale.factor <= 1 && !state->Ended()) {
-              state->non_finite.step = state->step;
-              state->non_finite.gradient = state->overflow;
+            if (state->scale.factor > 0 && !state->Ended()) {
+              const bool overflowed = state->overflow != NonFinitePlace::kNone;
+              if (overflowed && state->scale.factor <= 1) {
+                state->non_finite.step = state->step;
+                state->non_finite.gradient = state->overflow;
+              }
+              state->scale = state->scale.Next(overflowed);
             }
-            state->scale = state->scale.Next(overflowed);
             state->overflow = NonFinitePlace::kNone;
             results.non_finite = state->non_finite;
             results.scale = state->scale;
