@@ -91,6 +91,7 @@ TEST(Normalisations, RefuseShapesThatTheyCannotCut) {
       HasSubstr("the 8 channels of the input [1, 8, 2, 2] cannot be divided into 3 groups"));
   EXPECT_THAT(Refusal("group_norm", "{groups: 8}", {{1, 8}}, {0}),
               HasSubstr("leaves one number to normalise at a time"));
+  EXPECT_THAT(Refusal("layer_norm", "{axes: 0}", {{1, 8}}, {0}), HasSubstr("axes must be >= 1"));
   EXPECT_THAT(Refusal("layer_norm", "{axes: 2}", {{1, 8}}, {0}),
               HasSubstr("the last 2 axes of an input of shape [1, 8] are not those of a sample"));
   EXPECT_THAT(Refusal("lrn", "{local_size: 4}", {{1, 8, 2, 2}}, {0}),
