@@ -203,6 +203,26 @@ TEST_P(SimulationResumeTest, GoesOnFromEveryBoundaryToTheSameBits) {
   EXPECT_GT(resumed, 2 * Clusters());
 }
 
+// As after a checkpoint of a real run, which has no counts of simulated workers.
+TEST(SimulationResume, CountsTheSamplesBeforeTheFirstStepThoughNoCountsWereSaved) {
+  for (const char* strategy : {"allreduce", "ps_asp"}) {
+    SCOPED_TRACE(strategy);
+    Scenario scenario(strategy, 3);
+    BoundarySchedule& rule = scenario.setup.exchange.rule;
+    rule.epoch_samples = 5 * rule.batch + 7;  // every sixth global batch is smaller
+    rule.last_samples = rule.SamplesOf(20);
+    const SimulationResult whole = scenario.Run();
+    scenario.setup.first_step = 8;
+    scenario.setup.exchange.start.samples_applied =
+        scenario.strategy->traits().lockstep ? rule.SamplesOf(8) : 8 * rule.batch;
+    const SimulationResult resumed = scenario.Run();
+    for (size_t w = 0; w < whole.workers.size(); ++w) {
+      EXPECT_EQ(resumed.workers[w].steps, whole.workers[w].steps);
+      EXPECT_EQ(resumed.workers[w].samples, whole.workers[w].samples);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, SimulationResumeTest,
     ::testing::Values(Case{"ps_asp", ""}, Case{"ps_ssp", ""},
