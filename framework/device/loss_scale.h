@@ -2,9 +2,11 @@
 // fp16's range (Micikevicius et al., "Mixed Precision Training", ICLR 2018, section 3.2).
 //
 // The gradients are divided by it before anything else reads them.  A step that gives a gradient beyond fp16's range is
-// skipped: it changes no weight and nothing of the solver's, but batch norm's running statistics have moved in its forward
-// pass.  The numbers are those of PyTorch's GradScaler, which has no largest factor, though, and never gives up: a run of
-// ours ends where the factor cannot shrink further, since its gradients are not finite for another reason.
+// skipped: it changes no weight and nothing of the solver's, but batch norm's running statistics have moved in its
+// forward pass.
+//
+// The numbers are those of PyTorch's GradScaler.  That has no largest factor, though, and never gives up; a run of ours
+// ends where the factor cannot shrink further, since its gradients are not finite for another reason.
 #pragma once
 
 #include "framework/device/device_code.h"
@@ -15,8 +17,8 @@ struct LossScale {
   static constexpr float kFirst = 65536, kMost = 16777216;
   static constexpr unsigned long long kGrowsAfter = 2000;  // steps
 
-  float factor =
-      0;  // a power of two, which changes no bit of a normal number; 0: nothing is scaled
+  // A power of two, which changes no bit of a normal number; 0: nothing is scaled.
+  float factor = 0;
   unsigned long long steps = 0;    // since the factor has changed
   unsigned long long skipped = 0;  // steps of the run
 

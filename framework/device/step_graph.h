@@ -14,9 +14,9 @@
 // memory; the next one with the same keys is captured; the device repeats it from then on.  The calls that submit a
 // part are not made again, so they must do nothing else.
 //
-// Nothing waits but Wait, which must be called before the results of more than kSteps steps are due.  A NaN or infinity
-// (with a scaled loss one that is not an overflow, loss_scale.h) is found by the kernels (StepState): from then on they change nothing, so that the model is that of the step that found
-// it, whenever the host looks.
+// Nothing waits but Wait, which must be called before the results of more than kSteps steps are due.  The kernels find a
+// NaN or infinity themselves (StepState): from then on they change nothing, so that the model is that of the step that
+// found it, whenever the host looks.  An overflow of scaled gradients only skips its step (loss_scale.h).
 //
 // Only one thread may call a StepGraph, the one that submits work to the device's queue.
 #pragma once
@@ -95,8 +95,8 @@ class StepGraph {
   void Sum(const double* sum);
   void Launch();
 
-  // Submit kernels of a part: they multiply `loss_scale` by the step's scale; divide the gradients by it, and note an
-  // overflow.
+  // These submit kernels, within a part.  The first multiplies `loss_scale` by the step's scale; the other divides the
+  // gradients by it, and notes an overflow.
   void ScaleLoss(float* loss_scale);
   void UnscaleGradients(float* gradients, int64_t count);
 

@@ -105,8 +105,8 @@ struct KernelOffer {
 
 // Holds the values that differ from step to step.
 struct StepValues {
-  float loss_scale =
-      1;  // 1 / (terms of the global batch: samples, or words), times the factor of LossScale if any
+  // 1 / (terms of the global batch: samples, or words), times the factor of a LossScale.
+  float loss_scale = 1;
   uint64_t seed = 0;
   uint64_t step = 0;
   int64_t first_position = 0;  // position of row 0 in the global batch

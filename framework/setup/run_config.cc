@@ -429,8 +429,12 @@ void CheckScaledLoss(Reader root, const RunConfig& run) {
   if (run.statistics_every > 0) {
     refuse(root.Section("gradients"), "every", "gradients.every reads them on the host");
   }
-  if (run.cluster.step_seconds > 0) refuse(cluster, "step_seconds", "step_seconds delays them");
-  if (run.cluster.jitter > 0) refuse(cluster, "jitter", "cluster.jitter delays them");
+  const auto delays = [&](const char* key) {
+    refuse(cluster, key, fmt::format("cluster.{} delays them", key));
+  };
+  if (run.cluster.step_seconds > 0) delays("step_seconds");
+  if (run.cluster.slowdown != std::vector{1.0}) delays("slowdown");
+  if (run.cluster.jitter > 0) delays("jitter");
 }
 
 // Notes the errors of keys that do not fit together, once all are read.

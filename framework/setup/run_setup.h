@@ -75,7 +75,8 @@ bool ComputesInBf16(const ExecutionPlan& plan);
 // DeviceKindOf, PrecisionOf and OpenCuda throw.
 Device DeviceOf(const ExecutionPlan& plan);
 
-// Returns the device of a plan or a config; "auto" is a GPU unless there is a reason (WhyNoAutoGpu).  Throws ConfigError for any other word.
+// Returns the device of a plan or a config; "auto" is a GPU unless there is a reason (WhyNoAutoGpu).  Throws ConfigError
+// for any other word.
 DeviceKind DeviceKindOf(const std::string& device);
 
 // Returns why `device: auto` takes no GPU in this process; none if it takes one: if OpenCuda opens one, and a kernel runs

@@ -231,11 +231,6 @@ void Trainer::PrepareState(const RunInputs& inputs) {
   if (!HasWorker()) return;
   pacer_ = std::make_unique<Pacer>(
       *graph_, PacingOf(config_.cluster, workers(), transport_.rank(), config_.seed));
-  if (config_.precision == "fp16" && pacer_->paces()) {
-    throw ConfigError(
-        "precision fp16 is for steps that stay on the GPU, but cluster.slowdown delays them",
-        "precision: bf16");
-  }
 }
 
 // Decides the buckets, and measures the times for that unless they are known.  Returns the measurement on rank 0.

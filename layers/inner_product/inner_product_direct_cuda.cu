@@ -14,14 +14,7 @@ struct Product {
   DType type;  // to which factors are rounded
 
   DT_DEVICE double operator()(float a, float b) const {
-    if (type == DType::kBF16) {
-      a = static_cast<float>(static_cast<__nv_bfloat16>(a));
-      b = static_cast<float>(static_cast<__nv_bfloat16>(b));
-    } else if (type == DType::kF16) {
-      a = static_cast<float>(static_cast<__half>(a));
-      b = static_cast<float>(static_cast<__half>(b));
-    }
-    return static_cast<double>(a) * b;
+    return static_cast<double>(Rounded(type, a)) * Rounded(type, b);
   }
 };
 

@@ -238,7 +238,7 @@ class Expectations {
   const CaseSetup& setup_;
   const Mode mode_;
   RefArgs plain_;
-  // By the types of factors and of images, and with or without a fused ReLU.
+  // The keys are the types of factors and of images, and whether a ReLU is fused.
   std::map<std::tuple<DType, DType, bool>, std::optional<RefArgs>> wanted_;
 };
 

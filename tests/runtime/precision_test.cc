@@ -69,6 +69,8 @@ TEST(Precision, ALossIsScaledForOneWorkerWhoseGradientsStayOnItsGpu) {
                                   {"compress: {name: topk}\n", "compress.name sends"},
                                   {"strategy: {name: ps_asp}\n", "ps_asp exchanges no gradients"},
                                   {"accumulate: 2\n", "accumulate adds"},
+                                  {"cluster: {slowdown: [2]}\n", "cluster.slowdown delays"},
+                                  {"cluster: {step_seconds: 0.1}\n", "cluster.step_seconds delays"},
                                   {"gradients: {every: 5}\n", "reads them on the host"}}) {
     EXPECT_THAT(WhatOf<ConfigError>([&] { read(more); }), HasSubstr(why)) << more;
   }

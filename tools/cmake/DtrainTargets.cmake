@@ -115,7 +115,7 @@ function(dtrain_isa_objects name isa flags sources link)
 endfunction()
 
 # For code whose speed does not matter: level g for commands, 1 for tests that compute, 0 for other tests.  -O1 compiles in
-# two thirds of the time of -O3, -Og in two thirds of that.  Presets with sanitizers have no more than -Og anyway.
+# two thirds of the time of -O3, -Og in two thirds of that.  Presets with sanitizers have no more than -O1 anyway.
 function(dtrain_optimise target level)
   if(NOT level STREQUAL "")
     target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,$<STREQUAL:${level},0>>:-O${level}>)

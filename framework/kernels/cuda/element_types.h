@@ -26,7 +26,14 @@ decltype(auto) WithElementType(DType type, F f) {
   return f.template operator()<float>();
 }
 
-// The gradient by the input of a fused ReLU, if there is one.
+// Returns the value that an element of the type holds.
+DT_DEVICE inline float Rounded(DType type, float value) {
+  if (type == DType::kBF16) return static_cast<float>(static_cast<__nv_bfloat16>(value));
+  if (type == DType::kF16) return static_cast<float>(static_cast<__half>(value));
+  return value;
+}
+
+// Finds the gradient by the input of a fused ReLU, if there is one.
 template <class T>
 struct OpenGradient {
   const T* y;  // of the ReLU; null: there is none
