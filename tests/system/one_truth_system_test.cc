@@ -13,6 +13,8 @@
 #include <sstream>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tests/support/event_reader.h"
 #include "tests/system/system_fixture.h"
 
@@ -362,8 +364,10 @@ void OneTruthSystemTest::ExpectOneCsv() {
         has("summary,,,,,", "staleness.histogram[0]", summary_["staleness"]["histogram"][0]));
   }
   const json last = MetricsOf("step").back();
-  const std::string place = "step,,," + last["epoch"].dump() + "," + last["step"].dump() + "," +
-                            json(last["training_seconds"]).dump();
+  // The same number may have several texts: the CSV's is fmt's.
+  const std::string place =
+      fmt::format("step,,,{},{},{}", last["epoch"].get<int64_t>(), last["step"].get<int64_t>(),
+                  last["training_seconds"].get<double>());
   for (const char* key : {"loss", "samples", "seconds"}) {
     EXPECT_TRUE(has(place, key, last[key])) << place << " " << key;
   }
