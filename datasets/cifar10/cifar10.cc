@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-CifarInfo Info() {
+CifarInfo DescribeCifar10() {
   CifarInfo info;
   info.name = "cifar10";
   info.images = {Shape{3, 32, 32}, 10, {0.4914f, 0.4822f, 0.4465f}, {0.2023f, 0.1994f, 0.2010f}};
@@ -28,7 +28,7 @@ CifarInfo Info() {
 
 class Cifar10 : public CifarSource {
  public:
-  Cifar10() : CifarSource(Info()) {}
+  Cifar10() : CifarSource(DescribeCifar10()) {}
 };
 
 DTRAIN_DATASET("cifar10", Cifar10, "photographs of ten classes, 32 x 32 colour (binary batches)");

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-CifarInfo Info() {
+CifarInfo DescribeCifar100() {
   CifarInfo info;
   info.name = "cifar100";
   info.images = {Shape{3, 32, 32}, 100, {0.5071f, 0.4865f, 0.4409f}, {0.2673f, 0.2564f, 0.2762f}};
@@ -25,7 +25,7 @@ CifarInfo Info() {
 
 class Cifar100 : public CifarSource {
  public:
-  Cifar100() : CifarSource(Info()) {}
+  Cifar100() : CifarSource(DescribeCifar100()) {}
 };
 
 DTRAIN_DATASET("cifar100", Cifar100, "photographs of 100 classes, 32 x 32 colour (binary files)");

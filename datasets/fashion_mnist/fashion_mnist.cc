@@ -16,7 +16,7 @@ RemoteFile Published(const std::string& name, int64_t bytes, const std::string& 
           bytes};
 }
 
-IdxInfo Info() {
+IdxInfo DescribeFashionMnist() {
   return {"fashion_mnist",
           {Shape{1, 28, 28}, 10, 0.2860f, 0.3530f},
           60000,
@@ -33,7 +33,7 @@ IdxInfo Info() {
 
 class FashionMnist : public IdxSource {
  public:
-  FashionMnist() : IdxSource(Info()) {}
+  FashionMnist() : IdxSource(DescribeFashionMnist()) {}
 };
 
 DTRAIN_DATASET("fashion_mnist", FashionMnist, "articles of clothing, 28 x 28 grey (IDX files)");

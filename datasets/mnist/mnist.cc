@@ -17,7 +17,7 @@ RemoteFile Published(const std::string& name, int64_t bytes, const std::string& 
           content_sha256};
 }
 
-IdxInfo Info() {
+IdxInfo DescribeMnist() {
   return {"mnist",
           {Shape{1, 28, 28}, 10, 0.1307f, 0.3081f},
           60000,
@@ -38,7 +38,7 @@ IdxInfo Info() {
 
 class Mnist : public IdxSource {
  public:
-  Mnist() : IdxSource(Info()) {}
+  Mnist() : IdxSource(DescribeMnist()) {}
 };
 
 DTRAIN_DATASET("mnist", Mnist, "handwritten digits, 28 x 28 grey (IDX files)");

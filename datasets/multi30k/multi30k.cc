@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 constexpr int64_t kMinCount = 2;
 constexpr int64_t kTypicalLength = 17;  // length in a batch: 13 words, 2 marks and some padding
 
-struct Published {
+struct PublishedFile {
   const char* name;
   int64_t bytes;
   const char* sha256;
   const char* content_sha256;
 };
 
-constexpr Published kRaw[] = {
+constexpr PublishedFile kRaw[] = {
     {"train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
      "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72"},
     {"train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
@@ -45,7 +45,7 @@ constexpr Published kRaw[] = {
 };
 
 // The publisher stores these files unpacked; the hashes of the packed files are those of `gzip -n -9`.
-constexpr Published kTokenised[] = {
+constexpr PublishedFile kTokenised[] = {
     {"train.lc.norm.tok.de.gz", 609350,
      "7e3392f03c0fe978165d22fb5eaf0d0b9b1d9c413283b5193f02d4cb27e50797",
      "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505"},
@@ -107,7 +107,7 @@ class Multi30k : public DatasetSource {
 
   std::vector<RemoteFile> files() const override {
     std::vector<RemoteFile> files;
-    for (const Published& file : kRaw) {
+    for (const PublishedFile& file : kRaw) {
       files.push_back(
           {std::string("raw/") + file.name,
            {std::string("https://raw.githubusercontent.com/multi30k/dataset/master/data/"
@@ -117,7 +117,7 @@ class Multi30k : public DatasetSource {
            file.bytes,
            file.content_sha256});
     }
-    for (const Published& file : kTokenised) {
+    for (const PublishedFile& file : kTokenised) {
       files.push_back(
           {std::string("tok/") + file.name, {}, file.sha256, file.bytes, file.content_sha256});
     }

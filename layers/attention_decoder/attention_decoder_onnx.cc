@@ -93,9 +93,9 @@ class Step {
   const AttentionDecoder& layer_;
 };
 
-void Translate(OnnxLayer& to) { Step(to).Translate(); }
+void TranslateAttentionDecoder(OnnxLayer& to) { Step(to).Translate(); }
 
-DTRAIN_ONNX_DECODER("attention_decoder", Translate,
+DTRAIN_ONNX_DECODER("attention_decoder", TranslateAttentionDecoder,
                     {.inputs = {"encoder_outputs", "state", "source", "token"},
                      .tokens = kToken,
                      .state = kState,

@@ -5,12 +5,12 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) {
+void TranslateBatchNorm(OnnxLayer& to) {
   to.Result("BatchNormalization", {to.input(0), to.Param(0), to.Param(1), to.State(0), to.State(1)},
             {{"epsilon", static_cast<float>(to.As<BatchNorm>().eps())}});
 }
 
-DTRAIN_ONNX("batch_norm", Translate);
+DTRAIN_ONNX("batch_norm", TranslateBatchNorm);
 
 }  // namespace
 }  // namespace dtrain

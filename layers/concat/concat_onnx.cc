@@ -4,9 +4,9 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) { to.Result("Concat", to.inputs(), {{"axis", int64_t{-1}}}); }
+void TranslateConcat(OnnxLayer& to) { to.Result("Concat", to.inputs(), {{"axis", int64_t{-1}}}); }
 
-DTRAIN_ONNX("concat", Translate);
+DTRAIN_ONNX("concat", TranslateConcat);
 
 }  // namespace
 }  // namespace dtrain

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<int64_t> Pair(const HeightWidth& sides) { return {sides.height, sides.width}; }
 
-void Translate(OnnxLayer& to) {
+void TranslateConvolution(OnnxLayer& to) {
   const auto& layer = to.As<Convolution>();
   const HeightWidth& pad = layer.pad();
   std::vector<std::string> inputs = {to.input(0), to.Param(0)};
@@ -20,7 +20,7 @@ void Translate(OnnxLayer& to) {
              {"group", layer.groups()}});
 }
 
-DTRAIN_ONNX("convolution", Translate);
+DTRAIN_ONNX("convolution", TranslateConvolution);
 
 }  // namespace
 }  // namespace dtrain

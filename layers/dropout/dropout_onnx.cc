@@ -4,9 +4,9 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) { to.Result("Identity", {to.input(0)}); }
+void TranslateDropout(OnnxLayer& to) { to.Result("Identity", {to.input(0)}); }
 
-DTRAIN_ONNX("dropout", Translate);
+DTRAIN_ONNX("dropout", TranslateDropout);
 
 }  // namespace
 }  // namespace dtrain

@@ -13,7 +13,7 @@ void TranslateProduct(OnnxLayer& to) {
   to.Result("Mul", {product, to.inputs().back()});
 }
 
-void Translate(OnnxLayer& to) {
+void TranslateEltwise(OnnxLayer& to) {
   switch (to.As<Eltwise>().operation()) {
     case EltwiseOperation::kSum:
       return to.Result("Sum", to.inputs());
@@ -24,7 +24,7 @@ void Translate(OnnxLayer& to) {
   }
 }
 
-DTRAIN_ONNX("eltwise", Translate);
+DTRAIN_ONNX("eltwise", TranslateEltwise);
 
 }  // namespace
 }  // namespace dtrain

@@ -4,9 +4,9 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) { to.Result("Gather", {to.Param(0), to.input(0)}); }
+void TranslateEmbedding(OnnxLayer& to) { to.Result("Gather", {to.Param(0), to.input(0)}); }
 
-DTRAIN_ONNX("embedding", Translate);
+DTRAIN_ONNX("embedding", TranslateEmbedding);
 
 }  // namespace
 }  // namespace dtrain

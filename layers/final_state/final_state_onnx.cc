@@ -23,7 +23,7 @@ std::string LastWord(const OnnxLayer& to) {
   return to.Node("Unsqueeze", {inside, to.Constant("time", {1})});
 }
 
-void Translate(OnnxLayer& to) {
+void TranslateFinalState(OnnxLayer& to) {
   const int64_t width = to.shape(0)[2];
   const std::vector<OnnxAttribute> by_sentence = {{"batch_dims", int64_t{1}}};
   if (!to.As<FinalState>().bidirectional()) {
@@ -39,7 +39,7 @@ void Translate(OnnxLayer& to) {
   to.Result("Concat", {forward, backward}, {{"axis", int64_t{1}}});
 }
 
-DTRAIN_ONNX("final_state", Translate);
+DTRAIN_ONNX("final_state", TranslateFinalState);
 
 }  // namespace
 }  // namespace dtrain

@@ -4,9 +4,11 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) { to.Result("Flatten", {to.input(0)}, {{"axis", int64_t{1}}}); }
+void TranslateFlatten(OnnxLayer& to) {
+  to.Result("Flatten", {to.input(0)}, {{"axis", int64_t{1}}});
+}
 
-DTRAIN_ONNX("flatten", Translate);
+DTRAIN_ONNX("flatten", TranslateFlatten);
 
 }  // namespace
 }  // namespace dtrain

@@ -14,7 +14,7 @@ std::string OfChannels(const OnnxLayer& to, size_t place, const std::string& wha
   return to.Constant(what, extents, std::vector(values.begin(), values.end()));
 }
 
-void Translate(OnnxLayer& to) {
+void TranslateGroupNorm(OnnxLayer& to) {
   const auto& layer = to.As<GroupNorm>();
   const int64_t groups = layer.RowsOf(to.shape(0)).groups;
   const auto count = static_cast<size_t>(groups);
@@ -31,7 +31,7 @@ void Translate(OnnxLayer& to) {
   to.Result("Add", {scaled, OfChannels(to, 1, "bias")});
 }
 
-DTRAIN_ONNX("group_norm", Translate);
+DTRAIN_ONNX("group_norm", TranslateGroupNorm);
 
 }  // namespace
 }  // namespace dtrain

@@ -4,9 +4,11 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) { TranslateRecurrent(to, "GRU", kOnnxGruGates, kOnnxGruAttributes); }
+void TranslateGru(OnnxLayer& to) {
+  TranslateRecurrent(to, "GRU", kOnnxGruGates, kOnnxGruAttributes);
+}
 
-DTRAIN_ONNX("gru", Translate);
+DTRAIN_ONNX("gru", TranslateGru);
 
 }  // namespace
 }  // namespace dtrain

@@ -26,11 +26,11 @@ void TranslateSequences(OnnxLayer& to) {
   to.Result("Add", {to.Node("MatMul", {x, w}), to.Param(1)});
 }
 
-void Translate(OnnxLayer& to) {
+void TranslateInnerProduct(OnnxLayer& to) {
   to.As<InnerProduct>().axis() == 1 ? TranslateVectors(to) : TranslateSequences(to);
 }
 
-DTRAIN_ONNX("inner_product", Translate);
+DTRAIN_ONNX("inner_product", TranslateInnerProduct);
 
 }  // namespace
 }  // namespace dtrain

@@ -12,7 +12,7 @@ std::string Ones(const OnnxLayer& to) {
   return to.Constant("ones", shape.extents(), std::vector<float>(count, 1));
 }
 
-void Translate(OnnxLayer& to) {
+void TranslateLayerNorm(OnnxLayer& to) {
   const auto& layer = to.As<LayerNorm>();
   std::vector<std::string> inputs = {to.input(0), layer.affine() ? to.Param(0) : Ones(to)};
   if (layer.affine()) inputs.push_back(to.Param(1));
@@ -20,7 +20,7 @@ void Translate(OnnxLayer& to) {
             {{"axis", -layer.axes()}, {"epsilon", static_cast<float>(layer.eps())}});
 }
 
-DTRAIN_ONNX("layer_norm", Translate);
+DTRAIN_ONNX("layer_norm", TranslateLayerNorm);
 
 }  // namespace
 }  // namespace dtrain

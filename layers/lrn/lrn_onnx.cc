@@ -6,7 +6,7 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) {
+void TranslateLrn(OnnxLayer& to) {
   const auto& layer = to.As<Lrn>();
   const std::vector<OnnxAttribute> attributes = {{"size", layer.local_size()},
                                                  {"alpha", static_cast<float>(layer.alpha())},
@@ -18,7 +18,7 @@ void Translate(OnnxLayer& to) {
   to.Result("Reshape", {to.Node("LRN", {seen}, attributes), to.Node("Shape", {to.input(0)})});
 }
 
-DTRAIN_ONNX("lrn", Translate);
+DTRAIN_ONNX("lrn", TranslateLrn);
 
 }  // namespace
 }  // namespace dtrain

@@ -4,9 +4,9 @@
 namespace dtrain {
 namespace {
 
-void Translate(OnnxLayer& to) { TranslateRecurrent(to, "LSTM", {0, 3, 1, 2}, {}); }
+void TranslateLstm(OnnxLayer& to) { TranslateRecurrent(to, "LSTM", {0, 3, 1, 2}, {}); }
 
-DTRAIN_ONNX("lstm", Translate);
+DTRAIN_ONNX("lstm", TranslateLstm);
 
 }  // namespace
 }  // namespace dtrain

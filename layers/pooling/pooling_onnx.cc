@@ -37,7 +37,7 @@ std::vector<std::string> Windows(const OnnxLayer& to, const std::string& x, int6
   return parts;
 }
 
-void Translate(OnnxLayer& to) {
+void TranslatePooling(OnnxLayer& to) {
   const auto& layer = to.As<Pooling>();
   const PoolingWindows& windows = layer.windows();
   if (!windows.rows.adaptive && !windows.columns.adaptive) return TranslateEqualWindows(to, layer);
@@ -46,7 +46,7 @@ void Translate(OnnxLayer& to) {
   to.Result("Concat", Windows(to, rows, 3, windows.columns), {{"axis", int64_t{3}}});
 }
 
-DTRAIN_ONNX("pooling", Translate);
+DTRAIN_ONNX("pooling", TranslatePooling);
 
 }  // namespace
 }  // namespace dtrain
