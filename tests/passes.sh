@@ -34,7 +34,7 @@ sanitize() {  # preset; the sanitizers' settings, and how programs are started u
   esac
 }
 
-archs=()  # an argument of cmake's: for which GPUs
+archs=()  # arguments of cmake: for which GPUs, and how
 configure() {  # preset, folders of tests that are run in another build
   cmake --preset "$1" "${archs[@]}" -DDTRAIN_TESTS=ON -DDTRAIN_CUDA=AUTO -DDTRAIN_TESTS_ELSEWHERE="$(IFS=';'; echo "${*:2}")"
 }
@@ -50,9 +50,9 @@ test_pass() {  # preset, name, ctest arguments
   local preset=$1 name=$2 ended=0
   shift 2
   sanitize "$preset"
-  # The whole output of a test that passes: the reasons of skips are in it.  Of four tests at a time two mostly wait.
+  # The whole output of a test that passes: the reasons of skips are in it.  Many tests wait for processes that wait.
   "${run[@]}" ctest --test-dir "build/$preset" --output-on-failure --test-output-size-passed 1000000 \
-    -j4 "$@" | tee "$logs/$preset-$name.log" || ended=$?
+    -j6 "$@" | tee "$logs/$preset-$name.log" || ended=$?
   tests/check_skips.sh "build/$preset/Testing/Temporary/LastTest.log" >"$logs/skips-$preset-$name.txt" || ended=1
   awk -v pass="$preset-$name" '
     match($0, /Test +#[0-9]+: [^. ]+/) && / sec *$/ {
@@ -79,7 +79,7 @@ tell_failures() {
   grep -H 'tests passed' "$logs"/*.log || true
 }
 
-# Seconds of processes, not of the clock: four run at a time.  A machine that is slower is so for all folders: a folder
+# Seconds of processes, not of the clock: six run at a time.  A machine that is slower is so for all folders: a folder
 # is named if its share of the whole has grown by a quarter.
 tell_times() {
   echo 'seconds by folder:'

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr char kOnDigits[] =
     "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=256 "
-    "--set data.test_samples=64 --set batch=32 --set epochs=1 --set device=cuda ";
+    "--set data.test_samples=16 --set batch=32 --set epochs=1 --set device=cuda ";
 
 // Runs the program with the module under test.
 class CudaRunTest : public SystemTest {
@@ -298,12 +298,13 @@ TEST_F(CudaStandinTest, TheDoctorNamesItAndItsMemory) {
 TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
   const std::string run =
       std::string(kOnDigits) + "--output run --set data.train_samples=1024 --set batch=1024 ";
-  const Outcome tiny = Run(run, "DTRAIN_STANDIN_MIB=1");
+  const Outcome tiny =
+      Run(run + "--set batch=8 --set data.test_samples=3000 ", "DTRAIN_STANDIN_MIB=1");
   EXPECT_EQ(tiny.code, 2);
   EXPECT_THAT(tiny.err,
               AllOf(HasSubstr("GPU 0 has no room for "), HasSubstr(" MiB of 1.0 MiB are free"),
                     HasSubstr("samples that are evaluated at a time: a smaller model")));
-  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=16");
+  const Outcome small = Run(run, "DTRAIN_STANDIN_MIB=11");
   EXPECT_EQ(small.code, 2);
   std::smatch found;
   ASSERT_TRUE(
@@ -313,11 +314,11 @@ TEST_F(CudaStandinTest, NoRoomOnTheGpuSaysWhatWantedHowMuch) {
       << small.err;
   const int most = std::stoi(found[1]);
   const auto fits = [&](const std::string& keys) {
-    return Run(run + keys, "DTRAIN_STANDIN_MIB=16").code == 0;
+    return Run(run + keys, "DTRAIN_STANDIN_MIB=11").code == 0;
   };
   EXPECT_TRUE(fits("--set accumulate=" + found.str(2)));
   fs::remove_all(folder_ / "run");
-  EXPECT_TRUE(fits(fmt::format("--set batch={}", most)));
+  EXPECT_TRUE(fits(fmt::format("--set max_steps=1 --set batch={}", most)));
   fs::remove_all(folder_ / "run");
   EXPECT_FALSE(fits(fmt::format("--set batch={}", most * 5 / 4)));
 }

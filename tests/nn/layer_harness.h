@@ -78,9 +78,10 @@ struct KernelVariant {
   std::string ToString() const;
 };
 
-// Returns the device that the suite's kernels run on.  Each program that links the suite defines
-// this.
+// Return the device that the suite's kernels run on, and how many samples a case has there at most.  Each program that
+// links the suite defines these.
 Device DeviceUnderTest(Precision precision = Precision::kFp32);
+int64_t LargestBatch();
 
 // Returns every variant of the layer's kernels that this machine can run.  On the CPU these are
 // each instruction set with one thread, the best one also with two, and the kernels that exist for
