@@ -49,6 +49,7 @@ void StepGraph::Begin() {
   parts_.clear();
   sums_.clear();
   value_bytes_ = 0;
+  scaled_ = nullptr;
 }
 
 std::byte* StepGraph::SlotOf(uint64_t step) const {
@@ -74,9 +75,7 @@ void StepGraph::Sum(const double* sum) {
   sums_.push_back(sum);
 }
 
-void StepGraph::ScaleLoss(float* loss_scale) {
-  KernelsOf(device_).scale(device_, state(), loss_scale);
-}
+void StepGraph::ScaleLoss(const float* loss_scale) { scaled_ = loss_scale; }
 
 void StepGraph::UnscaleGradients(float* gradients, int64_t count) {
   KernelsOf(device_).unscale(device_, state(), gradients, count);
@@ -86,7 +85,7 @@ void StepGraph::Submit() {
   const StepKernels& kernels = KernelsOf(device_);
   if (value_bytes_ > 0) {
     kernels.begin(device_, state(), static_cast<const std::byte*>(values_on_host_.data()),
-                  static_cast<std::byte*>(values_.data()), value_bytes_);
+                  static_cast<std::byte*>(values_.data()), value_bytes_, scaled_);
   }
   for (const auto& submit : parts_) submit();
   kernels.end(device_, sums_, static_cast<StepResults*>(results_on_host_.data()), state());
@@ -96,6 +95,7 @@ void StepGraph::Launch() {
   if (captures_) {
     key_.insert(key_.end(), sums_.begin(), sums_.end());
     key_.push_back(AsKey(static_cast<int64_t>(value_bytes_)));
+    key_.push_back(scaled_);
     key_.push_back(AsKey(device_.queue->memory_version()));
     LaunchCaptured();
   } else {

@@ -95,9 +95,9 @@ class StepGraph {
   void Sum(const double* sum);
   void Launch();
 
-  // These submit kernels, within a part.  The first multiplies `loss_scale` by the step's scale; the other divides the
-  // gradients by it, and notes an overflow.
-  void ScaleLoss(float* loss_scale);
+  // Multiplies a value of this step, a float, by the step's scale.
+  void ScaleLoss(const float* loss_scale);
+  // Submits a kernel, within a part, that divides the gradients by the scale, and notes an overflow.
   void UnscaleGradients(float* gradients, int64_t count);
 
   // Waits for all steps so far, and returns the results of those that were not returned before, in order; valid until
@@ -137,6 +137,7 @@ class StepGraph {
   std::vector<std::function<void()>> parts_;
   std::vector<const double*> sums_;
   size_t value_bytes_ = 0;
+  const float* scaled_ = nullptr;  // null: none of the values
 
   std::vector<Known> known_;  // used last at the end
   std::vector<StepResults> results_;
@@ -144,14 +145,13 @@ class StepGraph {
 
 // The kernels of a kind of device that begin and end a step.
 struct StepKernels {
-  // Copies `bytes` of the ring's slot for this step to `values`.
+  // Copies `bytes` of the ring's slot for this step to `values`, and multiplies the one at `scaled`, if any, by the scale.
   void (*begin)(const Device& device, const StepState* state, const std::byte* ring,
-                std::byte* values, size_t bytes);
+                std::byte* values, size_t bytes, const float* scaled);
   // Writes the step's results to the ring, and counts the step.
   void (*end)(const Device& device, std::span<const double* const> sums, StepResults* ring,
               StepState* state);
-  // StepGraph::ScaleLoss and UnscaleGradients; null where no loss is scaled.
-  void (*scale)(const Device& device, const StepState* state, float* loss_scale) = nullptr;
+  // StepGraph::UnscaleGradients; null where no loss is scaled.
   void (*unscale)(const Device& device, StepState* state, float* gradients,
                   int64_t count) = nullptr;
 };

@@ -35,7 +35,7 @@ bool ReluBehindCommuting(const Graph& graph, std::vector<Call>& calls, const Acc
     if (!IsRelu(graph, relu)) continue;
     Call* pool = OnlyReader(calls, relu.output);
     if (pool == nullptr || pool->fused_relu) continue;
-    if (!graph.layers()[pool->layer].layer->commutes_with_relu() || !accepts(WithRelu(*pool)))
+    if (graph.layers()[pool->layer].layer->max_windows() == nullptr || !accepts(WithRelu(*pool)))
       continue;
     pool->inputs = relu.inputs;
     pool->fused_relu = true;
@@ -64,6 +64,25 @@ Call* ProducerOf(std::vector<Call>& calls, int value) {
   return it == calls.end() ? nullptr : &*it;
 }
 
+// A ReLU of the producer is that of the maxima, too, which commute with it.
+bool PoolingIntoProducer(const Graph& graph, std::vector<Call>& calls, const Accepts& accepts) {
+  for (const Call& pool : calls) {
+    if (graph.layers()[pool.layer].layer->max_windows() == nullptr || pool.pooling >= 0) continue;
+    Call* const producer = ProducerOf(calls, pool.inputs[0]);
+    if (producer == nullptr || producer->fused_sum || producer->pooling >= 0) continue;
+    if (OnlyReader(calls, producer->output) != &pool) continue;
+    Call fused = *producer;
+    fused.output = pool.output;
+    fused.fused_relu |= pool.fused_relu;
+    fused.pooling = pool.layer;
+    if (!accepts(fused)) continue;
+    *producer = std::move(fused);
+    Remove(calls, &pool);
+    return true;
+  }
+  return false;
+}
+
 // The call that makes the last of the two terms takes the other, so that calls, and with them gradients, stay in their
 // order.
 bool SumIntoProducer(const Graph& graph, std::vector<Call>& calls, const Accepts& accepts) {
@@ -73,7 +92,7 @@ bool SumIntoProducer(const Graph& graph, std::vector<Call>& calls, const Accepts
     const size_t last = makers[1] > makers[0] ? 1 : 0;  // null is before all
     Call* const producer = makers[last];
     if (producer == nullptr || producer->fused_relu || producer->fused_sum) continue;
-    if (OnlyReader(calls, producer->output) != &sum) continue;
+    if (producer->pooling >= 0 || OnlyReader(calls, producer->output) != &sum) continue;
     Call fused = *producer;
     fused.inputs.push_back(sum.inputs[1 - last]);
     fused.output = sum.output;
@@ -103,6 +122,8 @@ std::vector<Call> FuseAll(const Graph& graph, const Accepts& accepts) {
   while (ReluBehindCommuting(graph, calls, accepts)) {
   }
   while (ReluIntoProducer(graph, calls, accepts)) {
+  }
+  while (PoolingIntoProducer(graph, calls, accepts)) {
   }
   while (SumIntoProducer(graph, calls, accepts)) {
   }

@@ -90,7 +90,10 @@ struct KernelRequest {
   bool read_as_plain = false;  // whoever reads output 0 needs it plain
   bool fused_relu = false;     // apply max(0, .) to output 0 (program.h)
   bool fused_sum = false;      // add the last input to output 0, before a fused ReLU (program.h)
-  Mode mode = Mode::kTrain;    // kEvaluate in every program for a frozen layer with state
+  // The windows whose maxima are written in the place of output 0, before a fused ReLU (program.h); null: none.  `outputs`
+  // has the shape before that.
+  const PoolingWindows* pooling = nullptr;
+  Mode mode = Mode::kTrain;  // kEvaluate in every program for a frozen layer with state
   Device device;
 };
 
@@ -98,7 +101,8 @@ struct KernelRequest {
 struct KernelOffer {
   // The forms it needs, and those it produces; the net reorders inputs that differ.  A gradient has its value's form.
   std::vector<Form> inputs, outputs;
-  bool sums = false;  // it does what fused_sum asks
+  bool sums = false;   // it does what fused_sum asks
+  bool pools = false;  // it does what `pooling` asks; the maxima have the form outputs[0]
   // The highest wins.  0: a fallback that works everywhere; negative: taken only if the plan names it.
   int preference = 0;
 };
@@ -120,6 +124,8 @@ struct KernelNeeds {
   bool forward_in_place = false;   // output 0 may share input 0's memory
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
   bool backward_adds = false;  // it can add its input gradient 0 to what another reader has written
+  // For a loss: Forward writes the input gradients as well, in training, and Backward does nothing.
+  bool forward_writes_gradients = false;
   // Holds the form in which the kernel reads each parameter and writes its gradient; empty: that of the arenas.  The
   // program makes parameters of another form before the first kernel of a step, all at once, and adds their gradients to
   // the arena's.  So the kernel writes these with `=`, even with `accumulate`.
@@ -132,7 +138,7 @@ struct KernelArgs : StepValues {
   std::span<const Tensor> inputs;
   std::span<const Tensor> outputs;
   std::span<const Tensor> output_gradients;  // backward only
-  std::span<const Tensor> input_gradients;   // backward only
+  std::span<const Tensor> input_gradients;   // backward, or where Needs says so forward
   std::span<const Tensor> params;            // in Params() order
   std::span<const Tensor> param_gradients;   // backward only
   std::span<const Tensor> state;             // in State() order

@@ -20,6 +20,8 @@
 
 namespace dtrain {
 
+struct PoolingWindows;  // pooling_windows.h
+
 // Upper limits of a layer's counts (channels, lengths), and of the sizes in pixels of a window, a pad or a stride.
 // With any values below them, shapes and costs can be computed without overflow.
 inline constexpr int64_t kLargestExtent = 2'147'483'647;
@@ -115,9 +117,10 @@ class Layer {
   virtual bool InputHasGradient(int input) const { return true; }
   // True if the output is input 0 with another shape: the net shares the memory and runs no kernel.
   virtual bool is_view() const { return false; }
-  // True if max(0, layer(x)) == layer(max(0, x)), with equal gradients (max pooling): fusion moves a ReLU from before
-  // such a layer to after it.
-  virtual bool commutes_with_relu() const { return false; }
+  // Returns the windows of max pooling, valid after InferShapes; null for another layer.  Max pooling commutes with a ReLU,
+  // gradients included: fusion moves one from before it to after it, and may let the kernel of the layer before it
+  // compute the maxima.
+  virtual const PoolingWindows* max_windows() const { return nullptr; }
 
   // True if the output is the sum of the inputs: fusion may let the kernel of an input's layer add the other input.
   virtual bool adds_inputs() const { return false; }

@@ -434,7 +434,9 @@ StepResult Net::Submit(StepGraph& graph, ConstArena weights, Arena gradients, Ar
   }
   Program& program = ProgramFor(Mode::kTrain, input);
   KernelArgs args;
-  StepValues* const values = graph.Value(ValuesOf(input));
+  const StepValues* const values = graph.Value(ValuesOf(input));
+  const bool scaled = device_.precision == Precision::kFp16;
+  if (scaled) graph.ScaleLoss(&values->loss_scale);
   args.values = values;
   args.progress = graph.state();
   key_ = {&program,        StepGraph::AsKey(program.id),
@@ -443,9 +445,7 @@ StepResult Net::Submit(StepGraph& graph, ConstArena weights, Arena gradients, Ar
           gradients.data,  state.data};
   for (const Tensor& field : input.fields) key_.push_back(field.data);
   const DeviceInputs device_inputs = {weights.data, state.data, input};
-  graph.Add(key_, [this, &graph, &program, gradients, device_inputs, args, values]() mutable {
-    const bool scaled = device_.precision == Precision::kFp16;
-    if (scaled) graph.ScaleLoss(&values->loss_scale);
+  graph.Add(key_, [this, &graph, &program, gradients, device_inputs, args, scaled]() mutable {
     RunForward(program, device_inputs, args);
     RunBackward(program, gradients, args, true, nullptr);
     if (scaled) graph.UnscaleGradients(gradients.data, graph_.weights().size());

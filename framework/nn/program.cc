@@ -61,6 +61,7 @@ class Compiler {
     request.layer_index = static_cast<uint64_t>(call.layer);
     request.fused_relu = call.fused_relu;
     request.fused_sum = call.fused_sum;
+    if (call.pooling >= 0) request.pooling = graph_.layers()[call.pooling].layer->max_windows();
     request.mode = layer.frozen && !layer.states.empty() ? Mode::kEvaluate : program_.mode;
     request.device = device_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -69,7 +70,7 @@ class Compiler {
       request.available.push_back(slot < 0 ? Form() : program_.slots[slot].tensor.form());
       request.needs_input_gradient.push_back(WantsGradient(layer, i, slot));
     }
-    request.outputs.push_back(shapes_[call.output]);
+    request.outputs.push_back(shapes_[layer.output]);
     return request;
   }
 
@@ -101,11 +102,16 @@ class Compiler {
 
   // Called before formats are known, so it assumes plain inputs.
   bool Accepts(const Call& call) const {
+    // An execution plan names the kernels of a program: it had one for the pooling alone.
+    const auto& layers = graph_.layers();
+    if (call.pooling >= 0 && kernels_.contains(layers[call.pooling].name)) return false;
+    const auto named = kernels_.find(layers[call.layer].name);
     KernelRequest request = RequestFor(call);
     std::fill(request.available.begin(), request.available.end(), Form());
-    const auto& entries = KernelRegistry::Of(graph_.layers()[call.layer].type, device_.kind);
+    const auto& entries = KernelRegistry::Of(layers[call.layer].type, device_.kind);
     return std::any_of(entries.begin(), entries.end(), [&](const KernelEntry& entry) {
-      return OfferOf(entry, request).has_value();
+      const bool may_run = named == kernels_.end() || named->second == entry.implementation;
+      return may_run && OfferOf(entry, request).has_value();
     });
   }
 
@@ -113,6 +119,7 @@ class Compiler {
                                             const KernelRequest& request) {
     std::optional<KernelOffer> offer = entry.offer(request);
     if (offer && request.fused_sum && !offer->sums) return std::nullopt;
+    if (offer && request.pooling != nullptr && !offer->pools) return std::nullopt;
     return offer;
   }
 
@@ -173,7 +180,7 @@ class Compiler {
     }
     Slot output;
     const Form form = choice.offer.outputs[0];
-    output.tensor = {nullptr, request.outputs[0], form.dtype, form.format};
+    output.tensor = {nullptr, shapes_[call.output], form.dtype, form.format};
     output.needs_gradient = (!layer.params.empty() && !layer.frozen) ||
                             std::count(request.needs_input_gradient.begin(),
                                        request.needs_input_gradient.end(), true) > 0;

@@ -23,6 +23,7 @@ struct Call {
   int layer = 0;  // index into Graph::layers()
   bool fused_relu = false;
   bool fused_sum = false;   // the last input is that of a sum
+  int pooling = -1;         // the max pooling behind it: the kernel computes both layers
   std::vector<int> inputs;  // graph values
   int output = 0;
 };
@@ -112,6 +113,8 @@ Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, co
 //   ReluIntoProducer       A -> relu            =>  A with fused_relu, where a kernel of A takes it
 //   ReluBehindCommuting    A -> relu -> maxpool =>  A -> maxpool with fused_relu: max(0, .) and max
 //                          commute, gradients included, and the pooled map is smaller
+//   PoolingIntoProducer    A -> maxpool        =>  A with maxpool, where a kernel of A computes both: A's own output
+//                          is never in memory
 //   SumIntoProducer        A + b               =>  A with fused_sum, where a kernel of A takes it; a ReLU behind the
 //                          sum goes with it
 using Accepts = std::function<bool(const Call&)>;  // true if a kernel runs the call as it is fused

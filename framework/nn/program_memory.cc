@@ -147,6 +147,9 @@ class Placer {
     }
     op.gradient_blocks[k] = input.gradient_block;
     Touch(input.gradient_block, BackwardTime(i));
+    if (op.needs.forward_writes_gradients) {
+      Touch(op.addend_blocks[k] >= 0 ? op.addend_blocks[k] : input.gradient_block, i);
+    }
   }
 
   Program& program_;

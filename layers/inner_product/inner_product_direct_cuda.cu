@@ -1,6 +1,6 @@
 // Implements the inner product on the GPU under the name "direct", for layers with few products, which take less time
-// than cuBLAS's several kernels take to begin: one kernel for y with bias and ReLU, one for the parameters' gradients,
-// one for dx, with the ReLU's mask in both.  Sums are double, in an order that depends only on the shape.  With
+// than cuBLAS's several kernels take to begin: one kernel for y with bias and ReLU, one for all gradients, with the ReLU's
+// mask.  Sums are double, in an order that depends only on the shape.  With
 // `precision: bf16` or fp16 factors are rounded as for cuBLAS; with tf32 nothing is.
 #include "framework/kernels/cuda/column_sums.h"
 #include "framework/kernels/cuda/element_types.h"
@@ -63,24 +63,24 @@ class InnerProductDirectCuda : public Kernel {
   }
 
   void Backward(const KernelArgs& args) override {
-    BackwardWeights(args);
-    if (args.input_gradients[0].data != nullptr) BackwardData(args);
-  }
-
-  void BackwardWeights(const KernelArgs& args) {
-    const OpenGradient<float> gradient = GradientOf(args);
-    const float* const x = args.inputs[0].f32();
+    const OpenGradient<float> gradient = {relu_ ? args.outputs[0].f32() : nullptr,
+                                          args.output_gradients[0].f32()};
+    const float *const x = args.inputs[0].f32(), *const w = args.params[0].f32();
     float* const dw = args.param_gradients[0].f32();
     float* const dbias = biases_ > 0 ? args.param_gradients[1].f32() : nullptr;
+    float* const dx = args.input_gradients[0].f32();
     const int64_t in = in_, out = out_, weights = in * out;
+    const int64_t inputs = dx == nullptr ? 0 : rows_ * in;
     const Product product = product_;
-    const bool accumulate = args.accumulate;
+    const bool accumulate = args.accumulate, adds = args.adds_input_gradient;
     SumColumns(
         queue_,
-        {"inner product weight gradient",
-         {Reads(x, rows_ * in), Reads(gradient.dy, rows_ * out), Reads(gradient.y, rows_ * out)}},
-        {Stores(dw, weights, accumulate), Stores(dbias, biases_, accumulate)}, sums_,
-        reinterpret_cast<double*>(static_cast<float*>(args.scratch) + partial_),
+        {"inner product gradients",
+         {Reads(x, rows_ * in), Reads(gradient.dy, rows_ * out), Reads(gradient.y, rows_ * out),
+          Reads(w, dx == nullptr ? 0 : weights)}},
+        {Stores(dw, weights, accumulate), Stores(dbias, biases_, accumulate),
+         Stores(dx, inputs, adds)},
+        sums_, reinterpret_cast<double*>(static_cast<float*>(args.scratch) + partial_),
         [=] DT_DEVICE(int64_t row, int64_t i) -> double {
           if (i >= weights) return gradient.At(row * out + i - weights);
           return product(gradient.At(row * out + i / in), x[row * in + i % in]);
@@ -88,35 +88,18 @@ class InnerProductDirectCuda : public Kernel {
         [=] DT_DEVICE(int64_t i, double sum) {
           float& to = i < weights ? dw[i] : dbias[i - weights];
           to = static_cast<float>(accumulate ? to + sum : sum);
-        });
-  }
-
-  void BackwardData(const KernelArgs& args) {
-    const OpenGradient<float> gradient = GradientOf(args);
-    const float* const w = args.params[0].f32();
-    float* const dx = args.input_gradients[0].f32();
-    const int64_t in = in_, out = out_;
-    const Product product = product_;
-    const bool adds = args.adds_input_gradient;
-    ForEach(queue_,
-            {"inner product input gradient",
-             {Reads(gradient.dy, rows_ * out), Reads(gradient.y, rows_ * out), Reads(w, in * out),
-              Stores(dx, rows_ * in, adds)}},
-            rows_ * in, [=] DT_DEVICE(int64_t i) {
-              const int64_t row = i / in, k = i % in;
-              double sum = adds ? dx[i] : 0;
-              for (int64_t o = 0; o < out; ++o) {
-                sum += product(gradient.At(row * out + o), w[o * in + k]);
-              }
-              dx[i] = static_cast<float>(sum);
-            });
+        },
+        Beside{inputs, [=] DT_DEVICE(int64_t i) {
+                 const int64_t row = i / in, k = i % in;
+                 double sum = adds ? dx[i] : 0;
+                 for (int64_t o = 0; o < out; ++o) {
+                   sum += product(gradient.At(row * out + o), w[o * in + k]);
+                 }
+                 dx[i] = static_cast<float>(sum);
+               }});
   }
 
  private:
-  OpenGradient<float> GradientOf(const KernelArgs& args) const {
-    return {relu_ ? args.outputs[0].f32() : nullptr, args.output_gradients[0].f32()};
-  }
-
   CudaQueue& queue_;
   const Product product_;
   const int64_t in_, out_;

@@ -8,14 +8,14 @@
 // `global: true` uses the whole image as a single window: y [N, C, 1, 1] (Caffe global_pooling, PyTorch
 // AdaptiveAvgPool2d(1)).
 // `adaptive: [OH, OW]` gives y [N, C, OH, OW] for an image of any size (PyTorch AdaptiveAvgPool2d, AdaptiveMaxPool2d;
-// pooling_axis.h defines the windows).
+// framework/nn/pooling_windows.h defines the windows).
 // InferShapes throws ShapeError if the window does not fit into the padded image, or if a window of max pooling has
 // more than 2,147,483,647 pixels.
 #pragma once
 
 #include "framework/nn/height_width.h"
 #include "framework/nn/layer.h"
-#include "layers/pooling/pooling_axis.h"
+#include "framework/nn/pooling_windows.h"
 
 namespace dtrain {
 
@@ -24,7 +24,7 @@ class Pooling : public Layer {
   void Configure(config::Reader& reader) override;
   std::vector<Shape> InferShapes(std::span<const Shape> inputs) override;
   Cost CostOf(std::span<const Shape> inputs) const override;
-  bool commutes_with_relu() const override { return is_max_; }
+  const PoolingWindows* max_windows() const override { return is_max_ ? &windows_ : nullptr; }
 
   bool is_max() const { return is_max_; }
   const PoolingWindows& windows() const { return windows_; }  // valid after InferShapes

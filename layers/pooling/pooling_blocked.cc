@@ -78,7 +78,7 @@ class PoolingBlocked : public Kernel {
 };
 
 std::optional<KernelOffer> OfferIn(const KernelRequest& request, Format format) {
-  if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
+  if (request.fused_relu && request.layer->max_windows() == nullptr) return std::nullopt;
   const auto& layer = static_cast<const Pooling&>(*request.layer);
   const PoolingAxis &rows = layer.windows().rows, &columns = layer.windows().columns;
   if (rows.adaptive || columns.adaptive || rows.kernel != columns.kernel ||

@@ -179,7 +179,7 @@ class PoolingDirect : public Kernel {
 };
 
 std::optional<KernelOffer> OfferPoolingDirect(const KernelRequest& request) {
-  if (request.fused_relu && !request.layer->commutes_with_relu()) return std::nullopt;
+  if (request.fused_relu && request.layer->max_windows() == nullptr) return std::nullopt;
   KernelOffer offer;
   const Format format =
       request.available[0] == Format::kChannelsLast ? Format::kChannelsLast : Format::kPlain;

@@ -1,7 +1,7 @@
 // Implements softmax cross-entropy on the GPU under the name "direct".
 //
 // As on the CPU, Forward saves {largest logit, 1 / sum of exponentials} of each row for Backward, which computes the
-// exponentials again.
+// exponentials again.  Where rows are short Forward writes the gradients, too, in the same kernel.
 #include <cmath>
 
 #include "framework/kernels/cuda/loops.h"
@@ -55,11 +55,20 @@ DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, float largest, cons
 }
 
 // Returns the loss of a row whose largest logit is kept, and keeps the rest.
-DT_DEVICE double Keep(const LabelledRows& of, int64_t row, const RowSums& sums, KeptRow* kept) {
+DT_DEVICE double Keep(const LabelledRows& of, int64_t row, const RowSums& sums, KeptRow& kept) {
   const bool counts = of.HasClass(row);
-  kept[row].inverse_sum = counts ? static_cast<float>(1 / sums.exponentials) : NAN;
+  kept.inverse_sum = counts ? static_cast<float>(1 / sums.exponentials) : NAN;
   if (of.Ignores(row)) return 0;
-  return counts ? LossOf(of, row, kept[row].largest, sums) : NAN;
+  return counts ? LossOf(of, row, kept.largest, sums) : NAN;
+}
+
+DT_DEVICE float GradientOf(const LabelledRows& of, int64_t row, int64_t c, const KeptRow& kept,
+                           float scale) {
+  if (of.Ignores(row)) return 0;
+  const auto at_label = static_cast<float>(1 - of.smoothing);
+  const float spread = static_cast<float>(of.smoothing / static_cast<double>(of.classes)) * scale;
+  const float p = std::exp(of.x[row * of.classes + c] - kept.largest) * (kept.inverse_sum * scale);
+  return p - (c == of.labels[row] ? at_label * scale + spread : spread);
 }
 
 // The largest logit is subtracted first, so that no exponential overflows.  A NaN or infinite logit, or a label outside
@@ -78,31 +87,37 @@ void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double*
       [] DT_DEVICE(const RowSums& a, const RowSums& b) {
         return RowSums{a.exponentials + b.exponentials, a.logits + b.logits};
       },
-      [=] DT_DEVICE(int64_t row, const RowSums& sums) { losses[row] = Keep(of, row, sums, kept); });
+      [=] DT_DEVICE(int64_t row, const RowSums& sums) {
+        losses[row] = Keep(of, row, sums, kept[row]);
+      });
 }
 
-// The same in one kernel where rows are short: a thread does all terms of a sample.
-void FindFewLosses(CudaQueue& queue, const LabelledRows& of, int64_t terms, KeptRow* kept,
-                   float* y) {
-  const int64_t batch = of.rows / terms;
+// The same in one kernel where rows are short, with the gradients (null: none): a thread does all terms of a sample.
+void FindFewLosses(CudaQueue& queue, const LabelledRows& of, int64_t terms,
+                   const StepValues* values, float* y, float* dx) {
+  const int64_t batch = of.rows / terms, count = of.rows * of.classes;
   ForEach(queue,
           {"softmax losses",
-           {Reads(of.x, of.rows * of.classes), Reads(of.labels, of.rows), Updates(kept, of.rows),
-            Writes(y, batch)}},
+           {Reads(of.x, count), Reads(of.labels, of.rows), Reads(values, dx == nullptr ? 0 : 1),
+            Writes(y, batch), Writes(dx, count)}},
           batch, [=] DT_DEVICE(int64_t n) {
             double loss = 0;
             for (int64_t row = n * terms; row < (n + 1) * terms; ++row) {
               const float* const x = of.x + row * of.classes;
-              float largest = -INFINITY;
-              for (int64_t c = 0; c < of.classes; ++c) largest = x[c] > largest ? x[c] : largest;
-              kept[row].largest = largest;
+              KeptRow kept = {-INFINITY, 0};
+              for (int64_t c = 0; c < of.classes; ++c) {
+                kept.largest = x[c] > kept.largest ? x[c] : kept.largest;
+              }
               RowSums sums = {0, 0};
               for (int64_t c = 0; c < of.classes; ++c) {
-                const float z = x[c] - largest;
+                const float z = x[c] - kept.largest;
                 sums.exponentials += std::exp(z);
                 sums.logits += z;
               }
               loss += Keep(of, row, sums, kept);
+              for (int64_t c = 0; c < of.classes && dx != nullptr; ++c) {
+                dx[row * of.classes + c] = GradientOf(of, row, c, kept, values->loss_scale);
+              }
             }
             y[n] = static_cast<float>(loss);
           });
@@ -120,19 +135,14 @@ void AddTerms(CudaQueue& queue, int64_t batch, int64_t terms, const double* loss
 
 void FindGradients(CudaQueue& queue, const LabelledRows& of, const KeptRow* kept,
                    const StepValues* values, float* dx) {
-  const float at_label = static_cast<float>(1 - of.smoothing);
-  const float spread_of_one = static_cast<float>(of.smoothing / static_cast<double>(of.classes));
   const int64_t count = of.rows * of.classes;
   ForEach(queue,
           {"softmax gradient",
            {Reads(values, 1), Reads(of.x, count), Reads(kept, of.rows), Reads(of.labels, of.rows),
             Writes(dx, count)}},
           count, [=] DT_DEVICE(int64_t i) {
-            const int64_t row = i / of.classes, c = i % of.classes;
-            const float scale = values->loss_scale, spread = spread_of_one * scale;
-            const float p = std::exp(of.x[i] - kept[row].largest) * (kept[row].inverse_sum * scale);
-            const float target = c == of.labels[row] ? at_label * scale + spread : spread;
-            dx[i] = of.Ignores(row) ? 0 : p - target;
+            const int64_t row = i / of.classes;
+            dx[i] = GradientOf(of, row, i % of.classes, kept[row], values->loss_scale);
           });
 }
 
@@ -146,11 +156,14 @@ class SoftmaxCrossEntropyCuda : public Kernel {
         batch_(request.inputs[0][0]),
         terms_(request.inputs[1].CountFrom(1)),
         classes_(request.inputs[0].count() / (batch_ * terms_)),
-        mode_(request.mode) {}
+        mode_(request.mode),
+        few_(classes_ <= kFewClasses && terms_ <= kFewTerms) {}
 
   KernelNeeds Needs() const override {
     const auto rows = static_cast<size_t>(batch_ * terms_);
     KernelNeeds needs;
+    needs.forward_writes_gradients = few_;
+    if (few_) return needs;
     needs.scratch_bytes = rows * sizeof(double);
     (mode_ == Mode::kTrain ? needs.saved_bytes : needs.scratch_bytes) += rows * sizeof(KeptRow);
     needs.backward_reads_inputs = true;
@@ -158,13 +171,14 @@ class SoftmaxCrossEntropyCuda : public Kernel {
   }
 
   void Forward(const KernelArgs& args) override {
+    const LabelledRows rows = RowsOf(args);
+    if (few_) {
+      float* const dx = args.input_gradients.empty() ? nullptr : args.input_gradients[0].f32();
+      return FindFewLosses(queue_, rows, terms_, args.values, args.outputs[0].f32(), dx);
+    }
     auto* const losses = static_cast<double*>(args.scratch);
     void* const kept_at = mode_ == Mode::kTrain ? args.saved : losses + batch_ * terms_;
     auto* const kept = static_cast<KeptRow*>(kept_at);
-    const LabelledRows rows = RowsOf(args);
-    if (classes_ <= kFewClasses && terms_ <= kFewTerms) {
-      return FindFewLosses(queue_, rows, terms_, kept, args.outputs[0].f32());
-    }
     FindLargest(queue_, rows, kept);
     FindLosses(queue_, rows, kept, losses);
     AddTerms(queue_, batch_, terms_, losses, args.outputs[0].f32());
@@ -172,7 +186,7 @@ class SoftmaxCrossEntropyCuda : public Kernel {
 
   void Backward(const KernelArgs& args) override {
     float* const dx = args.input_gradients[0].f32();
-    if (dx == nullptr) return;
+    if (dx == nullptr || few_) return;
     FindGradients(queue_, RowsOf(args), static_cast<const KeptRow*>(args.saved), args.values, dx);
   }
 
@@ -186,6 +200,7 @@ class SoftmaxCrossEntropyCuda : public Kernel {
   const SoftmaxCrossEntropy& layer_;
   const int64_t batch_, terms_, classes_;
   const Mode mode_;
+  const bool few_;
 };
 
 std::unique_ptr<Kernel> MakeSoftmaxCrossEntropyCuda(const KernelRequest& request,

@@ -60,8 +60,21 @@ layers:
   - {name: top3, type: accuracy, input: [fc, label], top_k: 3}
 )";
 
+// Two losses read the same scores: the gradients that their forward passes write are added.
+constexpr char kTwice[] = R"(
+name: twice
+layers:
+  - {name: flat, type: flatten}
+  - {name: hidden, type: inner_product, outputs: 12}
+  - {name: bent, type: tanh}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+  - {name: loss_smooth, type: softmax_cross_entropy, input: [fc, label], label_smoothing: 0.2}
+)";
+
 std::vector<Model> Models() {
   return {{"perceptron", kPerceptron, kDigits},
+          {"twice", kTwice, kDigits},
           {"lenet5", ReadFile(ConfigsFolder() / "models/lenet5.yaml"), kDigits},
           {"words", kWords, {}}};
 }

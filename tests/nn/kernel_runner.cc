@@ -224,7 +224,10 @@ class Runner {
     const bool in_place = options_.in_place && needs_.forward_in_place &&
                           !(HasBackward() && needs_.backward_reads_inputs);
     if (in_place) output_views_[0].data = input_views_[0].data;
-    kernel_->Forward(CommonArgs());
+    if (HasBackward()) MakeGradients();
+    KernelArgs args = CommonArgs();
+    if (needs_.forward_writes_gradients) args.input_gradients = input_gradient_views_;
+    kernel_->Forward(args);
   }
 
   void Backward(KernelResult& result) {
@@ -235,7 +238,6 @@ class Runner {
     if (!needs_.backward_reads_outputs && !shared) {
       for (Cell& cell : outputs_) cell.Poison();
     }
-    MakeGradients();
     KernelArgs args = CommonArgs();
     args.adds_input_gradient = options_.adds_input_gradient;
     args.output_gradients = output_gradient_views_;

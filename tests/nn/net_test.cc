@@ -444,15 +444,28 @@ TEST(Net, APlanMayNameAnotherKernelThanTheRule) {
   ExpectClose(a.gradients, b.gradients, 1e-5);
 }
 
-TEST(Fusion, ReluMovesBehindMaxPoolingAndIntoProducers) {
+// Returns what the calls of kModel compute, as "fc1+relu".
+std::vector<std::string> FusedNames(const Accepts& accepts) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
-  const std::vector<Call> calls = FuseAll(graph, [](const Call&) { return true; });
   std::vector<std::string> names;
-  for (const Call& call : calls) {
-    names.push_back(graph.layers()[call.layer].name + (call.fused_relu ? "+relu" : ""));
+  for (const Call& call : FuseAll(graph, accepts)) {
+    std::string name = graph.layers()[call.layer].name;
+    if (call.pooling >= 0) name += "+" + graph.layers()[call.pooling].name;
+    names.push_back(name + (call.fused_relu ? "+relu" : ""));
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("conv", "pool+relu", "flat", "fc1+relu", "fc2", "loss",
-                                            "accuracy"));
+  return names;
+}
+
+TEST(Fusion, ReluMovesBehindMaxPoolingAndIntoProducers) {
+  EXPECT_THAT(
+      FusedNames([](const Call& call) { return call.pooling < 0; }),
+      ::testing::ElementsAre("conv", "pool+relu", "flat", "fc1+relu", "fc2", "loss", "accuracy"));
+}
+
+TEST(Fusion, MaxPoolingFollowsItsProducerWithItsRelu) {
+  EXPECT_THAT(
+      FusedNames([](const Call&) { return true; }),
+      ::testing::ElementsAre("conv+pool+relu", "flat", "fc1+relu", "fc2", "loss", "accuracy"));
 }
 
 TEST(Fusion, NothingIsFusedWhereNoKernelTakesIt) {

@@ -87,7 +87,7 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
 namespace lazy {
 
 inline void BeginStep(const Device&, const StepState* state, const std::byte* ring,
-                      std::byte* values, size_t bytes) {
+                      std::byte* values, size_t bytes, const float*) {
   std::memcpy(values, ring + state->step % StepGraph::kSteps * StepGraph::kValueBytes, bytes);
 }
 inline void EndStep(const Device&, std::span<const double* const> sums, StepResults* ring,

@@ -3,6 +3,8 @@
 //   SumColumns(queue, {"name", {what the first lambda reads}}, {what the second touches}, sums, partial,
 //              [=] DT_DEVICE(int64_t row, int64_t column) -> double { return ...; },
 //              [=] DT_DEVICE(int64_t column, double sum) { ... });
+//
+// Beside{count, [=] DT_DEVICE(int64_t i) { ... }} as a last argument is other work of the same kernel.
 #pragma once
 
 #include <initializer_list>
@@ -22,11 +24,12 @@ struct SumPair {
 };
 
 // Calls done(column, value(0, column) + value(1, column) + ...) for every column.  T{} must be the neutral element of
-// the addition; `partial` is scratch memory for sums.partial_sums() values of T.  `launch` names what `value` reads.
-template <class T, class Value, class Done>
+// the addition; `partial` is scratch memory for sums.partial_sums() values of T.  `launch` names what `value` reads,
+// `done_accesses` what `done` and `beside` touch.
+template <class T, class Value, class Done, class F = Nothing>
 void SumColumns(CudaQueue& queue, const KernelLaunch& launch,
                 std::initializer_list<Access> done_accesses, const ColumnSums& sums, T* partial,
-                Value value, Done done) {
+                Value value, Done done, const Beside<F>& beside = {}) {
 #ifdef __CUDACC__
   static_assert(ColumnSums::kTile == loops::kTile && ColumnSums::kLanes == loops::kLanes);
 #endif
@@ -37,7 +40,7 @@ void SumColumns(CudaQueue& queue, const KernelLaunch& launch,
                  done_accesses,
                  {Writes(partial, sums.partial_sums()), Reads(partial, sums.partial_sums()),
                   Updates(finished, sums.tiles())}},
-                sums.rows(), sums.columns(), sums.slices(), partial, finished, value, done);
+                sums.rows(), sums.columns(), sums.slices(), partial, finished, value, done, beside);
 }
 
 }  // namespace dtrain

@@ -25,6 +25,16 @@
 
 namespace dtrain {
 
+// Work that a launch of ForEachColumn does beside its columns, on blocks of its own: f(i) for 0 <= i < count, in any order.
+struct Nothing {
+  DT_DEVICE void operator()(int64_t) const {}
+};
+template <class F = Nothing>
+struct Beside {
+  int64_t count = 0;
+  F f = {};
+};
+
 #ifdef __CUDACC__
 
 namespace loops {
@@ -85,12 +95,24 @@ __device__ T ReadFromL2(const T* from) {
   return value;
 }
 
-// Each block adds up a slice of the rows of some columns; the one that ends last adds up the slices.
-template <class T, class Value, class Done>
+constexpr unsigned Tiles(int64_t columns) {
+  return static_cast<unsigned>((columns + kTile - 1) / kTile);
+}
+
+// Each block adds up a slice of the rows of some columns; the one that ends last adds up the slices.  Blocks behind those
+// of the last columns do what is beside.
+template <class T, class Value, class Done, class F>
 __global__ void EachColumn(int64_t rows, int64_t columns, T* partial, unsigned* finished,
-                           Value value, Done done) {
+                           Value value, Done done, Beside<F> beside) {
   __shared__ T lanes[kLanes][kTile];
   __shared__ bool last;
+  if (blockIdx.x >= Tiles(columns)) {
+    const int64_t block = int64_t{blockIdx.x - Tiles(columns)} * gridDim.y + blockIdx.y;
+    const int64_t stride = int64_t{gridDim.x - Tiles(columns)} * gridDim.y * kThreads;
+    const int64_t first = block * kThreads + threadIdx.y * kTile + threadIdx.x;
+    for (int64_t i = first; i < beside.count; i += stride) beside.f(i);
+    return;
+  }
   const int64_t column = int64_t{blockIdx.x} * kTile + threadIdx.x;
   const bool first_lane = threadIdx.y == 0, first = first_lane && threadIdx.x == 0;
   const unsigned slices = gridDim.y;
@@ -155,13 +177,15 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t col
 // Calls done(column, value(0, column) + value(1, column) + ...) for every column, in an order of additions that depends
 // on the three numbers alone.  `partial` is room for slices * columns sums.  `finished` is a counter for every 32
 // columns, which are 0, and are 0 again afterwards.
-template <class T, class Value, class Done>
+template <class T, class Value, class Done, class F>
 void ForEachColumn(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t columns,
-                   int64_t slices, T* partial, unsigned* finished, Value value, Done done) {
-  const dim3 blocks(static_cast<unsigned>((columns + loops::kTile - 1) / loops::kTile),
+                   int64_t slices, T* partial, unsigned* finished, Value value, Done done,
+                   const Beside<F>& beside) {
+  const int64_t at_once = loops::kThreads * slices;  // elements beside of blocks with one x
+  const dim3 blocks(loops::Tiles(columns) + loops::Blocks((beside.count + at_once - 1) / at_once),
                     static_cast<unsigned>(slices));
   loops::EachColumn<<<blocks, dim3(loops::kTile, loops::kLanes), 0, queue.stream()>>>(
-      rows, columns, partial, finished, value, done);
+      rows, columns, partial, finished, value, done, beside);
   CheckCall(cudaGetLastError(), "a kernel's launch");
 }
 
@@ -203,10 +227,12 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, int6
   });
 }
 
-template <class T, class Value, class Done>
+template <class T, class Value, class Done, class F>
 void ForEachColumn(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, int64_t columns,
-                   int64_t slices, T* partial, unsigned* finished, Value value, Done done) {
+                   int64_t slices, T* partial, unsigned* finished, Value value, Done done,
+                   const Beside<F>& beside) {
   loops::InStream(queue, launch, [=] {
+    for (int64_t i = 0; i < beside.count; ++i) beside.f(i);
     for (int64_t column = 0; column < columns; ++column) {
       for (int64_t slice = 0; slice < slices; ++slice) {
         T sum{};

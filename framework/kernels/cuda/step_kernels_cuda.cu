@@ -12,14 +12,19 @@ namespace {
 
 // The rings are memory of the host, which a launch does not name.
 void BeginStep(const Device& device, const StepState* state, const std::byte* ring,
-               std::byte* values, size_t bytes) {
+               std::byte* values, size_t bytes, const float* scaled) {
   const auto words = static_cast<int64_t>((bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
   auto* const to = reinterpret_cast<uint32_t*>(values);
   ForEach(QueueOf(device), {"step values", {Reads(state, 1), Writes(to, words)}}, words,
           [=] DT_DEVICE(int64_t i) {
             const std::byte* const slot =
                 ring + state->step % StepGraph::kSteps * StepGraph::kValueBytes;
-            to[i] = reinterpret_cast<const uint32_t*>(slot)[i];
+            auto* const number = reinterpret_cast<float*>(to + i);
+            if (number == scaled) {
+              *number = reinterpret_cast<const float*>(slot)[i] * state->scale.factor;
+            } else {
+              to[i] = reinterpret_cast<const uint32_t*>(slot)[i];
+            }
           });
 }
 
@@ -58,11 +63,6 @@ void EndStep(const Device& device, std::span<const double* const> sums, StepResu
           });
 }
 
-void ScaleLoss(const Device& device, const StepState* state, float* loss_scale) {
-  ForEach(QueueOf(device), {"scale the loss", {Reads(state, 1), Updates(loss_scale, 1)}}, 1,
-          [=] DT_DEVICE(int64_t) { *loss_scale *= state->scale.factor; });
-}
-
 void UnscaleGradients(const Device& device, StepState* state, float* gradients, int64_t count) {
   ForEach(QueueOf(device), {"unscale gradients", {Updates(state, 1), Updates(gradients, count)}},
           count, [=] DT_DEVICE(int64_t i) {
@@ -74,7 +74,7 @@ void UnscaleGradients(const Device& device, StepState* state, float* gradients, 
           });
 }
 
-constexpr StepKernels kStepKernels = {BeginStep, EndStep, ScaleLoss, UnscaleGradients};
+constexpr StepKernels kStepKernels = {BeginStep, EndStep, UnscaleGradients};
 
 DTRAIN_STEP_KERNELS(DeviceKind::kCuda, kStepKernels);
 

@@ -1,5 +1,5 @@
-// Describes one axis of pooling: the rows of an image and its windows, or the columns.  The CPU's and the GPU's kernels
-// use it.
+// Describes the windows of pooling: the rows of an image and of its windows, and the columns.  The kernels of pooling use
+// it, and those of layers that compute max pooling of their output as well (program.h).
 //
 //   windows of a given size   window i covers the pixels [i stride - pad, i stride - pad + kernel)
 //   adaptive                  window i of N covers [floor(i H / N), ceil((i + 1) H / N)) of H pixels
