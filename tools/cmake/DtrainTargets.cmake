@@ -8,7 +8,7 @@
 # PRECOMPILED names a set of slow headers of other libraries that is compiled once for many folders
 # (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what they use, as a
 # build with -DDTRAIN_PRECOMPILE=OFF (preset dev) checks.  With ALONE the folders must not include each other
-# (tests/tidy).
+# (tests/tidy), but names of unnamed namespaces must differ over all of them.
 function(dtrain_library name)
   cmake_parse_arguments(ARG "ALONE" "PRECOMPILED" "DIR;DEPS;LINK;PRECOMPILE" ${ARGN})
   set(sources)
@@ -29,7 +29,7 @@ function(dtrain_library name)
   endif()
   add_library(dtrain_${name} OBJECT ${sources})
   if(ARG_ALONE)
-    # One folder is changed at a time: units of a few of them.
+    # Small units: a change to one folder compiles only twelve files again.
     set_target_properties(dtrain_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
   endif()
   dtrain_compile_options(dtrain_${name})
@@ -133,6 +133,7 @@ function(dtrain_compile_options target)
   if(DTRAIN_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${DTRAIN_SANITIZE}
       -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE ${DTRAIN_SANITIZE_LESS})
     target_link_options(${target} PUBLIC -fsanitize=${DTRAIN_SANITIZE})
   endif()
 endfunction()
