@@ -46,7 +46,6 @@ clang() { launch/install-packages.sh --with-clang && cmake --preset clang -DDTRA
 steps=(documents isa seeds injections alone release asan clang)
 [ $# = 0 ] || steps=("$@")
 launch/install-packages.sh --with-tests || exit
-archs=(-UDTRAIN_CUDA_ARCHS -UCMAKE_CUDA_FLAGS)  # all that a release is for
 configure release && build release all || exit
 summary=build/nightly.txt
 git describe --always --dirty=+ >"$summary"

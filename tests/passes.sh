@@ -34,7 +34,7 @@ sanitize() {  # preset; the sanitizers' settings, and how programs are started u
   esac
 }
 
-archs=()  # arguments of cmake: for which GPUs, and how
+archs=(-UDTRAIN_CUDA_ARCHS -UCMAKE_CUDA_FLAGS)  # arguments of cmake: for which GPUs, and how; here as for users
 configure() {  # preset, folders of tests that are run in another build
   cmake --preset "$1" "${archs[@]}" -DDTRAIN_TESTS=ON -DDTRAIN_CUDA=AUTO -DDTRAIN_TESTS_ELSEWHERE="$(IFS=';'; echo "${*:2}")"
 }
@@ -50,7 +50,7 @@ test_pass() {  # preset, name, ctest arguments
   local preset=$1 name=$2 ended=0
   shift 2
   sanitize "$preset"
-  # The whole output of a test that passes: the reasons of skips are in it.  Many tests wait for processes that wait.
+  # The whole output of a test that passes: the reasons of skips are in it.  Of six tests at a time most wait.
   "${run[@]}" ctest --test-dir "build/$preset" --output-on-failure --test-output-size-passed 1000000 \
     -j6 "$@" | tee "$logs/$preset-$name.log" || ended=$?
   tests/check_skips.sh "build/$preset/Testing/Temporary/LastTest.log" >"$logs/skips-$preset-$name.txt" || ended=1

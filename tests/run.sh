@@ -31,11 +31,12 @@ if [ "${1:-}" = --preset ]; then
   configure "$preset" && build "$preset" all && test_pass "$preset" all "$@" || status=$?
 else
   export DTRAIN_SEEDS=${DTRAIN_SEEDS:-100}
-  # Without a GPU the CUDA module is only compiled, which PTX for one architecture shows as well, optimised or not.
+  # Without a GPU the CUDA module is only compiled.  PTX for one architecture shows that, and need not be fast.
   if [ ! -e /dev/nvidiactl ]; then
     archs=(-DDTRAIN_CUDA_ARCHS=90-virtual)
     fast=--Ofast-compile=max  # of CUDA 12.9 and later
-    if nvcc --help 2>/dev/null | grep -- "${fast%=*}" >/dev/null; then
+    nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+    if "$nvcc" --help 2>/dev/null | grep -- "${fast%=*}" >/dev/null; then
       archs+=("-DCMAKE_CUDA_FLAGS=$fast -Xcompiler=-O0")
     fi
   fi

@@ -26,6 +26,11 @@ for file in dtrain libdtrain_cuda.so cuda_tests tests/cuda_standin/libdtrain_cud
   [ -e "$build/$file" ] || echo "$0: without $file, which is not in $build" >&2
 done
 
+if grep -qs 'Ofast-compile' "$build/CMakeCache.txt"; then
+  echo "$0: the CUDA module in $build is slow, as tests/run.sh builds it without a GPU.  A fast one:" >&2
+  echo "  cmake --preset release -DDTRAIN_CUDA=AUTO -UDTRAIN_CUDA_ARCHS -UCMAKE_CUDA_FLAGS && cmake --build --preset release" >&2
+fi
+
 version=$("$build/dtrain" --version)
 name=$(echo "$version" | sed -E 's/^dtrain ([^ ]+) \((.*)\)$/dtrain-\1-\2/')
 archive=$(realpath -m "${1:-$build/$name.tar.xz}")

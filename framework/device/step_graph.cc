@@ -75,7 +75,10 @@ void StepGraph::Sum(const double* sum) {
   sums_.push_back(sum);
 }
 
-void StepGraph::ScaleLoss(const float* loss_scale) { scaled_ = loss_scale; }
+void StepGraph::ScaleLoss(const float* loss_scale) {
+  DT_CHECK(scaled_ == nullptr) << "a step has one loss scale";
+  scaled_ = loss_scale;
+}
 
 void StepGraph::UnscaleGradients(float* gradients, int64_t count) {
   KernelsOf(device_).unscale(device_, state(), gradients, count);

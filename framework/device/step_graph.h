@@ -95,7 +95,7 @@ class StepGraph {
   void Sum(const double* sum);
   void Launch();
 
-  // Multiplies a value of this step, a float, by the step's scale.
+  // Multiplies one value of this step, a float that Value has returned, by the step's scale.
   void ScaleLoss(const float* loss_scale);
   // Submits a kernel, within a part, that divides the gradients by the scale, and notes an overflow.
   void UnscaleGradients(float* gradients, int64_t count);

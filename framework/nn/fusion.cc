@@ -64,7 +64,7 @@ Call* ProducerOf(std::vector<Call>& calls, int value) {
   return it == calls.end() ? nullptr : &*it;
 }
 
-// A ReLU of the producer is that of the maxima, too, which commute with it.
+// Max pooling commutes with a ReLU, so the producer's may follow the maxima.
 bool PoolingIntoProducer(const Graph& graph, std::vector<Call>& calls, const Accepts& accepts) {
   for (const Call& pool : calls) {
     if (graph.layers()[pool.layer].layer->max_windows() == nullptr || pool.pooling >= 0) continue;

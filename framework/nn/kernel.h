@@ -10,7 +10,8 @@
 // Contract of a Kernel:
 //   - inputs, outputs and gradients are valid for the call only; kernels keep offsets, no
 //     addresses.
-//   - Forward reads inputs and params, writes outputs (and `saved`, when training).
+//   - Forward reads inputs and params, writes outputs (and `saved`, when training; and input gradients, where Needs says
+//     so: then Backward writes none).
 //   - Backward reads what its Needs name, writes input gradients with `=` (with `+=` the first where
 //     `adds_input_gradient` is set; a null data pointer means that it is not needed) and parameter
 //     gradients with `=`, or `+=` when `accumulate` is set.  It may destroy the output gradients.
@@ -90,8 +91,8 @@ struct KernelRequest {
   bool read_as_plain = false;  // whoever reads output 0 needs it plain
   bool fused_relu = false;     // apply max(0, .) to output 0 (program.h)
   bool fused_sum = false;      // add the last input to output 0, before a fused ReLU (program.h)
-  // The windows whose maxima are written in the place of output 0, before a fused ReLU (program.h); null: none.  `outputs`
-  // has the shape before that.
+  // The windows whose maxima are written in the place of output 0, before a fused ReLU (program.h); null: none.  They are
+  // valid for the request only; `outputs` has the shape before that.
   const PoolingWindows* pooling = nullptr;
   Mode mode = Mode::kTrain;  // kEvaluate in every program for a frozen layer with state
   Device device;
@@ -124,7 +125,7 @@ struct KernelNeeds {
   bool forward_in_place = false;   // output 0 may share input 0's memory
   bool backward_in_place = false;  // input gradient 0 may share output gradient 0's memory
   bool backward_adds = false;  // it can add its input gradient 0 to what another reader has written
-  // For a loss: Forward writes the input gradients as well, in training, and Backward does nothing.
+  // For a loss: Forward writes the input gradients as well, in training, and Backward does nothing.  Not with backward_adds.
   bool forward_writes_gradients = false;
   // Holds the form in which the kernel reads each parameter and writes its gradient; empty: that of the arenas.  The
   // program makes parameters of another form before the first kernel of a step, all at once, and adds their gradients to
@@ -138,10 +139,10 @@ struct KernelArgs : StepValues {
   std::span<const Tensor> inputs;
   std::span<const Tensor> outputs;
   std::span<const Tensor> output_gradients;  // backward only
-  std::span<const Tensor> input_gradients;   // backward, or where Needs says so forward
-  std::span<const Tensor> params;            // in Params() order
-  std::span<const Tensor> param_gradients;   // backward only
-  std::span<const Tensor> state;             // in State() order
+  std::span<const Tensor> input_gradients;  // backward, and where Needs says so forward; else empty
+  std::span<const Tensor> params;           // in Params() order
+  std::span<const Tensor> param_gradients;  // backward only
+  std::span<const Tensor> state;            // in State() order
   void* scratch = nullptr;
   void* saved = nullptr;
   bool accumulate = false;              // add to parameter gradients instead of writing them

@@ -186,6 +186,7 @@ void Net::Call(Op& op, bool backward, KernelArgs& args) {
   if (backward) {
     op.kernel->Backward(args);
   } else {
+    if (!op.needs.forward_writes_gradients) args.input_gradients = {};
     op.kernel->Forward(args);
   }
   if (!observer_) return;

@@ -102,7 +102,7 @@ class Compiler {
 
   // Called before formats are known, so it assumes plain inputs.
   bool Accepts(const Call& call) const {
-    // An execution plan names the kernels of a program: it had one for the pooling alone.
+    // A plan that names a kernel for the pooling was made without this fusion.
     const auto& layers = graph_.layers();
     if (call.pooling >= 0 && kernels_.contains(layers[call.pooling].name)) return false;
     const auto named = kernels_.find(layers[call.layer].name);

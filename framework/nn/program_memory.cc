@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/nn/program.h"
 
@@ -148,6 +149,7 @@ class Placer {
     op.gradient_blocks[k] = input.gradient_block;
     Touch(input.gradient_block, BackwardTime(i));
     if (op.needs.forward_writes_gradients) {
+      DT_CHECK(!op.needs.backward_adds) << op.name;
       Touch(op.addend_blocks[k] >= 0 ? op.addend_blocks[k] : input.gradient_block, i);
     }
   }

@@ -1,8 +1,8 @@
 // A layer's translation to ONNX's operators, in evaluation mode, is one function in its own folder.
 //
 //   layers/dropout/dropout_onnx.cc
-//     void Translate(OnnxLayer& to) { to.Result("Identity", {to.input(0)}); }
-//     DTRAIN_ONNX("dropout", Translate);
+//     void TranslateDropout(OnnxLayer& to) { to.Result("Identity", {to.input(0)}); }
+//     DTRAIN_ONNX("dropout", TranslateDropout);
 //
 // A model with a layer without one cannot be exported (translate_model.h).  Losses and metrics need none: they are left
 // out.

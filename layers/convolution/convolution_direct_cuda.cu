@@ -4,14 +4,15 @@
 // one of them.  Sums are double, in an order that depends only on the shape.  With `precision: bf16` or fp16 images have 16
 // bits and weights are rounded, as for cuDNN; with tf32 nothing is.
 //
-// Max pooling behind it is done by the same kernels, if no windows overlap: a thread computes the pixels of a window and
-// writes the largest.  In the backward pass only the winners have gradients, so that a line is a row of windows.  The
-// values are those of two layers, whose images in between would be four times as large as what is written.
+// Max pooling behind it is done by the same kernels, if no windows overlap: a thread computes the results of a window and
+// writes the largest, which wins.  In the backward pass only winners have gradients, and a line is a row of windows.  The
+// results have the bits of two layers, and the image between them is never in memory.  Gradients differ in the order of
+// additions, and where x is infinite: a gradient of 0 times that is left out.
 #include "framework/kernels/cuda/column_sums.h"
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
-#include "framework/kernels/cuda/pooling_map.h"
 #include "framework/nn/kernel.h"
+#include "framework/nn/pooling_windows.h"
 #include "layers/convolution/convolution.h"
 #include "layers/convolution/convolution_direct_cuda.h"
 
@@ -32,25 +33,77 @@ struct Side {
     const int from = pixel + pad - k * dilation;
     return from >= 0 && from % stride == 0 && from / stride < results ? from / stride : -1;
   }
+  // Returns the tap of result i that is on a pixel, or -1 if there is none.
+  DT_DEVICE int TapOf(int i, int pixel) const {
+    const int from = pixel + pad - i * stride;
+    const int tap = dilation == 1 || from < 0 ? from : from % dilation == 0 ? from / dilation : -1;
+    return tap < kernel ? tap : -1;
+  }
+  // Return the first and the last result whose taps reach a pixel, or beyond it.
+  DT_DEVICE int FirstOf(int pixel) const {
+    const int from = pixel + pad - (kernel - 1) * dilation;
+    return from > 0 ? (from + stride - 1) / stride : 0;
+  }
+  DT_DEVICE int LastOf(int pixel) const { return (pixel + pad) / stride; }
 };
 
-// Elements that are read as T.  They may be floats (`wide`), which are rounded then.
+// One axis of the windows of max pooling over the results.
+struct WindowSide {
+  int windows, kernel, stride, pad;
+
+  DT_DEVICE int StartOf(int window) const { return window * stride - pad; }
+  // Returns the last window that begins at a result or before it.
+  DT_DEVICE int UpTo(int result) const {
+    const int window = (result + pad) / stride;
+    return window < windows ? window : windows - 1;
+  }
+};
+
+struct PooledPlace {
+  unsigned image, channel;
+  int row, column;
+};
+
+// The windows of all images.  A winner is a byte: its row in the window, and its column in the lower four bits.
+struct Windows {
+  WindowSide rows, columns;
+  unsigned channels;
+  bool plain;  // pooled images are [N, C, H, W], not channels last
+
+  static constexpr uint8_t kNoWinner = 255;
+  static DT_DEVICE int RowOf(uint8_t winner) { return winner >> 4; }
+  static DT_DEVICE int ColumnOf(uint8_t winner) { return winner & 15; }
+
+  DT_DEVICE PooledPlace PlaceOf(unsigned i) const {
+    const auto down = static_cast<unsigned>(rows.windows),
+               across = static_cast<unsigned>(columns.windows);
+    const unsigned pixel = plain ? i : i / channels;
+    const auto column = static_cast<int>(pixel % across);
+    const auto row = static_cast<int>(pixel / across % down);
+    const unsigned rest = pixel / across / down;
+    if (plain) return {rest / channels, rest % channels, row, column};
+    return {rest, i % channels, row, column};
+  }
+  DT_DEVICE int64_t At(unsigned image, unsigned channel, int row, int column) const {
+    if (plain) {
+      return ((int64_t{image} * channels + channel) * rows.windows + row) * columns.windows +
+             column;
+    }
+    return ((int64_t{image} * rows.windows + row) * columns.windows + column) * channels + channel;
+  }
+};
+
+// Reads elements as T.  They may be floats (`wide`), which are rounded then.
 template <class T>
-struct Elements {
+struct RoundedElements {
   const void* data;
   bool wide;
 
-  Elements(const Tensor& images) : data(images.data), wide(images.dtype == DType::kF32) {}
+  RoundedElements(const Tensor& images) : data(images.data), wide(images.dtype == DType::kF32) {}
   DT_DEVICE T operator[](int64_t i) const {
     return wide ? static_cast<T>(static_cast<const float*>(data)[i])
                 : static_cast<const T*>(data)[i];
   }
-};
-
-struct Pixel {
-  unsigned image;
-  int row, column;
-  unsigned first;  // output
 };
 
 // T is the type of images, to which the factors of products are rounded.  Indices are divided in 32 bits, which is several
@@ -76,46 +129,94 @@ struct Geometry {
     return ((o * group_channels + channel) * rows.kernel + k) * columns.kernel + l;
   }
 
-  // Returns y[i] without its bias.
-  DT_DEVICE double Result(const Elements<T>& x, const float* w, unsigned i) const {
-    const unsigned o = i % outputs, pixel = i / outputs, line = pixel / columns.results;
-    const int at_row = static_cast<int>(line % rows.results);
-    const int at_column = static_cast<int>(pixel % columns.results);
-    const unsigned first = o / group_outputs * group_channels;
-    double sum = 0;
+  // Some results of one output in an image.
+  template <int N>
+  struct Places {
+    unsigned image, o;
+    int row[N], column[N];
+    bool exist[N];
+  };
+  // Adds the products of results to sums, without the bias.  Their sums are independent, and a weight is read once.
+  template <int N>
+  DT_DEVICE void AddResults(const RoundedElements<T>& x, const float* w, const Places<N>& of,
+                            double (&sums)[N]) const {
+    const unsigned first = of.o / group_outputs * group_channels;
     for (int k = 0; k < rows.kernel; ++k) {
-      const int row = rows.PixelOf(at_row, k);
-      for (int l = 0; l < columns.kernel && row >= 0; ++l) {
-        const int column = columns.PixelOf(at_column, l);
-        if (column < 0) continue;
-        const int64_t at = InputAt(line / rows.results, row, column) + first;
+      for (int l = 0; l < columns.kernel; ++l) {
+        int64_t at[N];
+        bool inside[N];
+        for (int n = 0; n < N; ++n) {
+          const int row = rows.PixelOf(of.row[n], k), column = columns.PixelOf(of.column[n], l);
+          inside[n] = of.exist[n] && row >= 0 && column >= 0;
+          at[n] = InputAt(of.image, row, column) + first;
+        }
         for (unsigned c = 0; c < group_channels; ++c) {
-          sum += Product(x[at + c], w[WeightAt(o, c, k, l)]);
+          const float weight = w[WeightAt(of.o, c, k, l)];
+          for (int n = 0; n < N; ++n) {
+            if (inside[n]) sums[n] += Product(x[at[n] + c], weight);
+          }
         }
       }
     }
-    return sum;
   }
 
-  // Returns dx[i].
-  template <class Gradient>
-  DT_DEVICE double InputGradient(const Gradient& gradient, const float* w, unsigned i) const {
-    const unsigned channel = i % channels, pixel = i / channels, line = pixel / columns.pixels;
-    const int at_row = static_cast<int>(line % rows.pixels);
-    const int at_column = static_cast<int>(pixel % columns.pixels);
-    const unsigned first = channel / group_channels * group_outputs;
-    double sum = 0;
-    for (int k = 0; k < rows.kernel; ++k) {
-      const int row = rows.ResultOf(at_row, k);
-      for (int l = 0; l < columns.kernel && row >= 0; ++l) {
-        const int column = columns.ResultOf(at_column, l);
-        if (column < 0) continue;
-        gradient.OfPixel(*this, {line / rows.pixels, row, column, first}, [&](unsigned o, T value) {
-          sum += Product(value, w[WeightAt(first + o, channel % group_channels, k, l)]);
-        });
+  // Returns y[i] without its bias.
+  DT_DEVICE double Result(const RoundedElements<T>& x, const float* w, unsigned i) const {
+    const unsigned pixel = i / outputs, line = pixel / columns.results;
+    const Places<1> place = {line / rows.results,
+                             i % outputs,
+                             {static_cast<int>(line % rows.results)},
+                             {static_cast<int>(pixel % columns.results)},
+                             {true}};
+    double sum[1] = {0};
+    AddResults(x, w, place, sum);
+    return sum[0];
+  }
+
+  // Returns the largest result of a window with its bias, rounded to T, and writes which it is to *winner.  Of equal
+  // results the first wins; a NaN is larger than others.
+  DT_DEVICE float Largest(const RoundedElements<T>& x, const float* w, const float* bias,
+                          const Windows& windows, unsigned i, uint8_t* winner) const {
+    constexpr int kAtOnce = 4;
+    const PooledPlace place = windows.PlaceOf(i);
+    float largest = 0;
+    *winner = Windows::kNoWinner;
+    for (int row = 0, column = 0; row < windows.rows.kernel;) {
+      Places<kAtOnce> some = {place.image, place.channel};
+      uint8_t codes[kAtOnce];
+      for (int n = 0; n < kAtOnce; ++n) {
+        some.row[n] = windows.rows.StartOf(place.row) + row;
+        some.column[n] = windows.columns.StartOf(place.column) + column;
+        some.exist[n] = row < windows.rows.kernel && some.row[n] >= 0 && some.column[n] >= 0 &&
+                        some.row[n] < rows.results && some.column[n] < columns.results;
+        codes[n] = static_cast<uint8_t>(row << 4 | column);
+        if (++column < windows.columns.kernel) continue;
+        column = 0;
+        ++row;
+      }
+      double sums[kAtOnce] = {};
+      AddResults(x, w, some, sums);
+      for (int n = 0; n < kAtOnce; ++n) {
+        if (!some.exist[n]) continue;
+        auto value = static_cast<float>(sums[n]);
+        if (bias != nullptr) value += bias[place.channel];
+        value = static_cast<float>(static_cast<T>(value));
+        if (*winner != Windows::kNoWinner && !(value > largest) && value == value) continue;
+        largest = value;
+        *winner = codes[n];
       }
     }
-    return sum;
+    return largest;
+  }
+
+  struct InputPlace {
+    unsigned image, channel;
+    int row, column;
+  };
+  DT_DEVICE InputPlace InputOf(unsigned i) const {
+    const unsigned pixel = i / channels, line = pixel / columns.pixels;
+    return {line / rows.pixels, i % channels, static_cast<int>(line % rows.pixels),
+            static_cast<int>(pixel % columns.pixels)};
   }
 
   // The weights with their outputs last, so that adjacent threads read adjacent elements of dy.
@@ -131,8 +232,8 @@ struct Geometry {
 
   // Returns what a line contributes to the gradient of a weight.
   template <class Gradient>
-  DT_DEVICE double WeightTerm(const Elements<T>& x, const Gradient& gradient, const Weight& of,
-                              unsigned line) const {
+  DT_DEVICE double WeightTerm(const RoundedElements<T>& x, const Gradient& gradient,
+                              const Weight& of, unsigned line) const {
     const unsigned channel = of.o / group_outputs * group_channels + of.channel;
     double sum = 0;
     gradient.OfLine(*this, line, of.o, [&](unsigned image, int at_row, int at_column, T value) {
@@ -168,46 +269,72 @@ struct ResultGradient {
       f(image, row, column, values[int64_t{column} * of.outputs]);
     }
   }
-  // Calls f(i, value) for output at.first + i of a group at a pixel.
-  template <class F>
-  DT_DEVICE void OfPixel(const Geometry<T>& of, const Pixel& at, const F& f) const {
-    const T* const values = dy + of.OutputAt(at.image, at.row, at.column) + at.first;
-    for (unsigned o = 0; o < of.group_outputs; ++o) f(o, values[o]);
+  // Returns dx[i].
+  DT_DEVICE double ByInput(const Geometry<T>& of, const float* w, unsigned i) const {
+    const auto at = of.InputOf(i);
+    const unsigned first = at.channel / of.group_channels * of.group_outputs;
+    double sum = 0;
+    for (int k = 0; k < of.rows.kernel; ++k) {
+      const int row = of.rows.ResultOf(at.row, k);
+      for (int l = 0; l < of.columns.kernel && row >= 0; ++l) {
+        const int column = of.columns.ResultOf(at.column, l);
+        if (column < 0) continue;
+        const T* const values = dy + of.OutputAt(at.image, row, column) + first;
+        for (unsigned o = 0; o < of.group_outputs; ++o) {
+          sum += of.Product(values[o],
+                            w[of.WeightAt(first + o, at.channel % of.group_channels, k, l)]);
+        }
+      }
+    }
+    return sum;
   }
 };
 
-// The same behind max pooling: the gradient of a winner is its window's, that of others is 0, and they are left out.  A
+// The same behind max pooling: the gradient of a winner is its window's; that of others is 0, and they are left out.  A
 // line is a row of windows.
 template <class T>
 struct WinnerGradient {
-  PoolingMap map;
+  Windows windows;
   const uint8_t* winners;
-  Elements<T> dy;
+  RoundedElements<T> dy;
 
   template <class F>
   DT_DEVICE void OfLine(const Geometry<T>&, unsigned line, unsigned o, const F& f) const {
-    const PoolingAxis &rows = map.windows.rows, &columns = map.windows.columns;
-    const auto lines = static_cast<unsigned>(rows.windows);
-    const PoolingPlace first = {line / lines, line % lines, 0, o};
-    for (int64_t column = 0; column < columns.windows; ++column) {
-      const int64_t i = map.OutputAt(first, first.row, column);
-      const unsigned winner = winners[i];
-      if (winner == kNoPixel<uint8_t>) continue;
-      const auto across = static_cast<unsigned>(columns.kernel);
-      f(line / lines, static_cast<int>(rows.StartOf(first.row) + winner / across),
-        static_cast<int>(columns.StartOf(column) + winner % across), dy[i]);
+    const auto lines = static_cast<unsigned>(windows.rows.windows);
+    const unsigned image = line / lines;
+    const auto row = static_cast<int>(line % lines);
+    for (int column = 0; column < windows.columns.windows; ++column) {
+      const int64_t i = windows.At(image, o, row, column);
+      const uint8_t winner = winners[i];
+      if (winner == Windows::kNoWinner) continue;
+      f(image, windows.rows.StartOf(row) + Windows::RowOf(winner),
+        windows.columns.StartOf(column) + Windows::ColumnOf(winner), dy[i]);
     }
   }
-  template <class F>
-  DT_DEVICE void OfPixel(const Geometry<T>& of, const Pixel& at, const F& f) const {
-    const PoolingSpan down = map.windows.rows.WindowsOf(at.row),
-                      across = map.windows.columns.WindowsOf(at.column);
-    if (down.begin >= down.end || across.begin >= across.end) return;  // between windows
-    const int64_t place = map.InWindow(down.begin, across.begin, at.row, at.column);
-    for (unsigned o = 0; o < of.group_outputs; ++o) {
-      const int64_t i = map.OutputAt({at.image, 0, 0, at.first + o}, down.begin, across.begin);
-      if (winners[i] == place) f(o, dy[i]);
+  DT_DEVICE double ByInput(const Geometry<T>& of, const float* w, unsigned i) const {
+    const auto at = of.InputOf(i);
+    const unsigned first = at.channel / of.group_channels * of.group_outputs;
+    const int last_row = windows.rows.UpTo(of.rows.LastOf(at.row));
+    const int last_column = windows.columns.UpTo(of.columns.LastOf(at.column));
+    double sum = 0;
+    for (int row = windows.rows.UpTo(of.rows.FirstOf(at.row)); row <= last_row; ++row) {
+      for (int column = windows.columns.UpTo(of.columns.FirstOf(at.column)); column <= last_column;
+           ++column) {
+        const int from_row = windows.rows.StartOf(row),
+                  from_column = windows.columns.StartOf(column);
+        for (unsigned o = 0; o < of.group_outputs; ++o) {
+          const int64_t window = windows.At(at.image, first + o, row, column);
+          const uint8_t winner = winners[window];
+          if (winner == Windows::kNoWinner) continue;
+          const int k = of.rows.TapOf(from_row + Windows::RowOf(winner), at.row);
+          const int l = of.columns.TapOf(from_column + Windows::ColumnOf(winner), at.column);
+          if (k < 0 || l < 0) continue;
+          sum += of.Product(dy[window],
+                            w[of.WeightAt(first + o, at.channel % of.group_channels, k, l)]);
+        }
+      }
     }
+    return sum;
   }
 };
 
@@ -245,9 +372,9 @@ class ConvolutionDirectCuda : public Kernel {
         inputs_(request.inputs[0].count()),
         weights_(request.layer->Params()[0].shape.count()),
         biases_(request.layer->Params().size() > 1 ? request.outputs[0][1] : 0),
-        map_(MapOf(request, offer)),
-        rows_(pools_ ? map_.windows.rows.windows : request.outputs[0][2]),
-        columns_(pools_ ? map_.windows.columns.windows : request.outputs[0][3]),
+        windows_(WindowsOf(request, offer)),
+        rows_(pools_ ? windows_.rows.windows : request.outputs[0][2]),
+        columns_(pools_ ? windows_.columns.windows : request.outputs[0][3]),
         outputs_(request.outputs[0][0] * request.outputs[0][1] * rows_ * columns_),
         wide_(offer.outputs[0].dtype == DType::kF32),
         lines_(request.device, request.outputs[0][0] * rows_, weights_ + biases_) {
@@ -267,7 +394,7 @@ class ConvolutionDirectCuda : public Kernel {
   void Forward(const KernelArgs& args) override {
     if (pools_) return ForwardPooled(args);
     const Geometry<T> geometry = geometry_;
-    const Elements<T> x = args.inputs[0];
+    const RoundedElements<T> x = args.inputs[0];
     const float* const w = args.params[0].f32();
     const float* const bias = biases_ > 0 ? args.params[1].f32() : nullptr;
     T* const y = args.outputs[0].as<T>();
@@ -286,8 +413,8 @@ class ConvolutionDirectCuda : public Kernel {
 
   void ForwardPooled(const KernelArgs& args) {
     const Geometry<T> geometry = geometry_;
-    const PoolingMap map = map_;
-    const Elements<T> x = args.inputs[0];
+    const Windows windows = windows_;
+    const RoundedElements<T> x = args.inputs[0];
     const float* const w = args.params[0].f32();
     const float* const bias = biases_ > 0 ? args.params[1].f32() : nullptr;
     void* const y = args.outputs[0].data;
@@ -298,15 +425,9 @@ class ConvolutionDirectCuda : public Kernel {
              {ReadsOf(args.inputs[0], inputs_), Reads(w, weights_), Reads(bias, biases_),
               WritesOf(args.outputs[0], outputs_), Writes(winners, outputs_)}},
             outputs_, [=] DT_DEVICE(int64_t i) {
-              // Rounded as the image that would be pooled.
-              const auto value_at = [=](int64_t at) {
-                const auto element = static_cast<unsigned>(at);
-                auto value = static_cast<float>(geometry.Result(x, w, element));
-                if (bias != nullptr) value += bias[element % geometry.outputs];
-                return static_cast<float>(static_cast<T>(value));
-              };
-              int64_t winner;
-              const float largest = map.Largest(value_at, i, &winner);
+              uint8_t winner;
+              const float largest =
+                  geometry.Largest(x, w, bias, windows, static_cast<unsigned>(i), &winner);
               const bool closed = relu && largest <= 0;
               const float result = closed ? 0.0f : largest;
               if (wide) {
@@ -314,16 +435,15 @@ class ConvolutionDirectCuda : public Kernel {
               } else {
                 static_cast<T*>(y)[i] = static_cast<T>(result);
               }
-              if (winners != nullptr) {
-                winners[i] = closed ? kNoPixel<uint8_t> : static_cast<uint8_t>(winner);
-              }
+              if (winners != nullptr) winners[i] = closed ? Windows::kNoWinner : winner;
             });
   }
 
   void Backward(const KernelArgs& args) override {
     if (pools_) {
       const auto* const winners = static_cast<const uint8_t*>(args.saved);
-      return Gradients(args, winners, WinnerGradient<T>{map_, winners, args.output_gradients[0]});
+      return Gradients(args, winners,
+                       WinnerGradient<T>{windows_, winners, args.output_gradients[0]});
     }
     if (relu_) MaskGradient(queue_, args.outputs[0], args.output_gradients[0]);
     Gradients(args, nullptr, ResultGradient<T>{args.output_gradients[0].as<const T>()});
@@ -332,7 +452,7 @@ class ConvolutionDirectCuda : public Kernel {
   template <class Gradient>
   void Gradients(const KernelArgs& args, const uint8_t* winners, const Gradient& gradient) {
     const Geometry<T> geometry = geometry_;
-    const Elements<T> x = args.inputs[0];
+    const RoundedElements<T> x = args.inputs[0];
     const float* const w = args.params[0].f32();
     float* const dw = args.param_gradients[0].f32();
     float* const dbias = biases_ > 0 ? args.param_gradients[1].f32() : nullptr;
@@ -361,15 +481,20 @@ class ConvolutionDirectCuda : public Kernel {
           to = static_cast<float>(accumulate ? to + sum : sum);
         },
         Beside{inputs, [=] DT_DEVICE(int64_t i) {
-                 const double sum = geometry.InputGradient(gradient, w, static_cast<unsigned>(i));
+                 const double sum = gradient.ByInput(geometry, w, static_cast<unsigned>(i));
                  const double all = adds ? static_cast<float>(dx[i]) + sum : sum;
                  dx[i] = static_cast<T>(static_cast<float>(all));
                }});
   }
 
  private:
-  static PoolingMap MapOf(const KernelRequest& request, const KernelOffer& offer) {
-    return {request.pooling == nullptr ? PoolingWindows() : *request.pooling, request.outputs[0][1],
+  static Windows WindowsOf(const KernelRequest& request, const KernelOffer& offer) {
+    if (request.pooling == nullptr) return {};
+    const auto side = [](const PoolingAxis& of) -> WindowSide {
+      return {ToInt(of.windows), ToInt(of.kernel), ToInt(of.stride), ToInt(of.pad)};
+    };
+    return {side(request.pooling->rows), side(request.pooling->columns),
+            static_cast<unsigned>(ToInt(request.outputs[0][1])),
             offer.outputs[0].format == Format::kPlain};
   }
   // Of images of either type.
@@ -384,7 +509,7 @@ class ConvolutionDirectCuda : public Kernel {
   const Geometry<T> geometry_;
   const bool pools_, relu_, training_;
   const int64_t inputs_, weights_, biases_;
-  const PoolingMap map_;                    // if pools_
+  const Windows windows_;                   // if pools_
   const int64_t rows_, columns_, outputs_;  // of y, pooled or not
   const bool wide_;                         // y are floats, whatever T is
   const ColumnSums lines_;                  // for the gradients of weights and biases
@@ -392,8 +517,8 @@ class ConvolutionDirectCuda : public Kernel {
   int64_t partial_ = 0;
 };
 
-// True if a thread may compute all pixels of a window: they are few, and belong to no other.
-bool FewPixelsApart(const PoolingWindows& windows) {
+// True if a thread may compute all results of a window: they are few, and belong to no other.
+bool FewApart(const PoolingWindows& windows) {
   const auto apart = [](const PoolingAxis& axis) {
     return !axis.adaptive && (axis.windows == 1 || axis.stride >= axis.kernel);
   };
@@ -416,7 +541,7 @@ std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& reque
   // Others run here only if the plan names it or "cudnn" hands the layer over to it.
   offer.preference = few ? 10 : -10;
   if (const PoolingWindows* const windows = request.pooling) {
-    offer.pools = few && FewPixelsApart(*windows);
+    offer.pools = few && FewApart(*windows);
     const Shape pooled = {y[0], y[1], windows->rows.windows, windows->columns.windows};
     // As that of pooling: the readers of a single pixel take fp32 as well.
     const bool plain = request.read_as_plain || pooled.CountFrom(2) == 1;

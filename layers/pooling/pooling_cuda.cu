@@ -4,14 +4,113 @@
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
 #include "framework/kernels/cuda/loops.h"
-#include "framework/kernels/cuda/pooling_map.h"
 #include "framework/nn/kernel.h"
 #include "layers/pooling/pooling.h"
 
 namespace dtrain {
 namespace {
 
-PoolingMap MapOf(const KernelRequest& request, bool plain_output) {
+struct Place {
+  int64_t image, row, column, channel;
+};
+
+struct Map {
+  PoolingWindows windows;
+  int64_t channels;
+  bool plain_output;  // [N, C, H, W]
+
+  DT_DEVICE static Place PlaceIn(int64_t i, int64_t rows, int64_t columns, int64_t channels) {
+    const int64_t pixel = i / channels;
+    return {pixel / columns / rows, pixel / columns % rows, pixel % columns, i % channels};
+  }
+  DT_DEVICE Place Output(int64_t i) const {
+    if (plain_output) {
+      const int64_t line = i / windows.columns.windows, plane = line / windows.rows.windows;
+      return {plane / channels, line % windows.rows.windows, i % windows.columns.windows,
+              plane % channels};
+    }
+    return PlaceIn(i, windows.rows.windows, windows.columns.windows, channels);
+  }
+  DT_DEVICE Place Input(int64_t i) const {
+    return PlaceIn(i, windows.rows.pixels, windows.columns.pixels, channels);
+  }
+  DT_DEVICE int64_t OutputAt(const Place& p, int64_t row, int64_t column) const {
+    if (plain_output) {
+      return ((p.image * channels + p.channel) * windows.rows.windows + row) *
+                 windows.columns.windows +
+             column;
+    }
+    return ((p.image * windows.rows.windows + row) * windows.columns.windows + column) * channels +
+           p.channel;
+  }
+  DT_DEVICE int64_t InputAt(const Place& p, int64_t row, int64_t column) const {
+    return ((p.image * windows.rows.pixels + row) * windows.columns.pixels + column) * channels +
+           p.channel;
+  }
+  // Returns the index of a pixel in a window.
+  DT_DEVICE int64_t InWindow(int64_t window_row, int64_t window_column, int64_t row,
+                             int64_t column) const {
+    return (row - windows.rows.StartOf(window_row)) * windows.columns.kernel + column -
+           windows.columns.StartOf(window_column);
+  }
+
+  // Returns output i of max pooling, and the index of its pixel in the window in *winner.  Of equal pixels the first
+  // wins; a NaN propagates.
+  template <class T>
+  DT_DEVICE float Largest(const T* x, int64_t i, int64_t* winner) const {
+    const Place out = Output(i);
+    const PoolingSpan height = windows.rows.PixelsOf(out.row),
+                      width = windows.columns.PixelsOf(out.column);
+    float largest = 0;
+    int64_t best = -1;
+    for (int64_t row = height.begin; row < height.end; ++row) {
+      for (int64_t column = width.begin; column < width.end; ++column) {
+        const auto value = static_cast<float>(x[InputAt(out, row, column)]);
+        if (best >= 0 && !(value > largest) && value == value) continue;
+        largest = value;
+        best = InWindow(out.row, out.column, row, column);
+      }
+    }
+    *winner = best;
+    return largest;
+  }
+
+  template <class T>
+  DT_DEVICE float Mean(const T* x, int64_t i) const {
+    const Place out = Output(i);
+    const PoolingSpan height = windows.rows.PixelsOf(out.row),
+                      width = windows.columns.PixelsOf(out.column);
+    float sum = 0;
+    for (int64_t row = height.begin; row < height.end; ++row) {
+      for (int64_t column = width.begin; column < width.end; ++column) {
+        sum += static_cast<float>(x[InputAt(out, row, column)]);
+      }
+    }
+    return sum * windows.ShareOf(out.row, out.column);
+  }
+
+  // Returns the gradient by input i: the sum over the windows that contain it.  `winners` is null for average pooling.
+  template <class T, class Winner>
+  DT_DEVICE float Gradient(const T* dy, const Winner* winners, int64_t i) const {
+    const Place in = Input(i);
+    const PoolingSpan down = windows.rows.WindowsOf(in.row),
+                      across = windows.columns.WindowsOf(in.column);
+    float sum = 0;
+    for (int64_t row = down.begin; row < down.end; ++row) {
+      for (int64_t column = across.begin; column < across.end; ++column) {
+        const int64_t out = OutputAt(in, row, column);
+        if (winners == nullptr) {
+          sum += static_cast<float>(dy[out]) * windows.ShareOf(row, column);
+        } else if (winners[out] == static_cast<Winner>(InWindow(row, column, in.row, in.column))) {
+          sum += static_cast<float>(dy[out]);
+        }
+      }
+    }
+    return sum;
+  }
+};
+
+Map MapOf(const KernelRequest& request, bool plain_output) {
   const PoolingWindows& windows = static_cast<const Pooling&>(*request.layer).windows();
   return {windows, request.inputs[0][1], plain_output};
 }
@@ -48,7 +147,7 @@ class PoolingCuda : public Kernel {
   }
 
   void ForwardMean(const KernelArgs& args) {
-    const PoolingMap map = map_;
+    const Map map = map_;
     const In* const x = args.inputs[0].as<const In>();
     Out* const y = args.outputs[0].as<Out>();
     ForEach(queue_, {"average pooling", {Reads(x, inputs_), Writes(y, outputs_)}}, outputs_,
@@ -57,7 +156,7 @@ class PoolingCuda : public Kernel {
 
   template <class Winner>
   void ForwardLargest(const KernelArgs& args) {
-    const PoolingMap map = map_;
+    const Map map = map_;
     const In* const x = args.inputs[0].as<const In>();
     Out* const y = args.outputs[0].as<Out>();
     Winner* const winners = training_ ? static_cast<Winner*>(args.saved) : nullptr;
@@ -66,8 +165,7 @@ class PoolingCuda : public Kernel {
             {"max pooling", {Reads(x, inputs_), Writes(y, outputs_), Writes(winners, outputs_)}},
             outputs_, [=] DT_DEVICE(int64_t i) {
               int64_t winner;
-              const auto value_at = [=](int64_t at) { return static_cast<float>(x[at]); };
-              const float largest = map.Largest(value_at, i, &winner);
+              const float largest = map.Largest(x, i, &winner);
               const bool closed = relu && largest <= 0;
               y[i] = static_cast<Out>(closed ? 0 : largest);
               if (winners != nullptr) winners[i] = static_cast<Winner>(closed ? -1 : winner);
@@ -76,7 +174,7 @@ class PoolingCuda : public Kernel {
 
   template <class Winner>
   void BackwardBy(const KernelArgs& args) {
-    const PoolingMap map = map_;
+    const Map map = map_;
     const Out* const dy = args.output_gradients[0].as<const Out>();
     const Winner* const winners = is_max_ ? static_cast<const Winner*>(args.saved) : nullptr;
     In* const dx = args.input_gradients[0].as<In>();
@@ -89,7 +187,7 @@ class PoolingCuda : public Kernel {
 
  private:
   CudaQueue& queue_;
-  const PoolingMap map_;
+  const Map map_;
   const bool is_max_;
   const bool relu_;
   const bool training_;

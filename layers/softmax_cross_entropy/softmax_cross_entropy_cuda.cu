@@ -28,6 +28,7 @@ struct LabelledRows {
   int64_t rows, classes;
   int64_t ignored;  // ignored label; -1: none
   double smoothing;
+  float at_label, spread;  // what the gradient subtracts: at the label as well, and everywhere
 
   constexpr bool Ignores(int64_t row) const { return ignored >= 0 && labels[row] == ignored; }
   constexpr bool HasClass(int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
@@ -65,10 +66,9 @@ DT_DEVICE double Keep(const LabelledRows& of, int64_t row, const RowSums& sums, 
 DT_DEVICE float GradientOf(const LabelledRows& of, int64_t row, int64_t c, const KeptRow& kept,
                            float scale) {
   if (of.Ignores(row)) return 0;
-  const auto at_label = static_cast<float>(1 - of.smoothing);
-  const float spread = static_cast<float>(of.smoothing / static_cast<double>(of.classes)) * scale;
+  const float spread = of.spread * scale;
   const float p = std::exp(of.x[row * of.classes + c] - kept.largest) * (kept.inverse_sum * scale);
-  return p - (c == of.labels[row] ? at_label * scale + spread : spread);
+  return p - (c == of.labels[row] ? of.at_label * scale + spread : spread);
 }
 
 // The largest logit is subtracted first, so that no exponential overflows.  A NaN or infinite logit, or a label outside
@@ -192,8 +192,15 @@ class SoftmaxCrossEntropyCuda : public Kernel {
 
  private:
   LabelledRows RowsOf(const KernelArgs& args) const {
-    return {args.inputs[0].f32(), args.inputs[1].i32(),    batch_ * terms_, classes_,
-            layer_.ignored(),     layer_.label_smoothing()};
+    const double smoothing = layer_.label_smoothing();
+    return {args.inputs[0].f32(),
+            args.inputs[1].i32(),
+            batch_ * terms_,
+            classes_,
+            layer_.ignored(),
+            smoothing,
+            static_cast<float>(1 - smoothing),
+            static_cast<float>(smoothing / static_cast<double>(classes_))};
   }
 
   CudaQueue& queue_;

@@ -33,6 +33,7 @@ const PooledCase kPooledCases[] = {
     {"sides", "outputs: 4, kernel: [1, 3], stride: [1, 2]", "kernel: [3, 2], stride: [4, 2]", true,
      kNextOfImages},
     {"groups", "outputs: 6, kernel: 3, groups: 2, dilation: 2", "kernel: 2, stride: 2"},
+    {"sixteen_pixels", "outputs: 5, kernel: [3, 2]", "kernel: 4, stride: 4", true, kNextOfImages},
     {"a_pixel_is_left", "outputs: 6, kernel: 8", "global: true", true, kNextOfImages},
 };
 
@@ -128,21 +129,74 @@ INSTANTIATE_TEST_SUITE_P(All, PooledConvolution,
                                   std::string(NameOf(std::get<1>(info.param)));
                          });
 
-// Windows that overlap would be computed several times, as would means and others that no kernel takes.
+// A model whose first layer is a convolution with max pooling.
+Graph Pooled(const std::string& convolution, const std::string& pooling,
+             const std::string& more = "") {
+  return Graph::FromText(
+      "name: m\nlayers:\n  - {name: conv, type: convolution, " + convolution +
+          "}\n  - {name: pool, type: pooling, " + pooling + "}\n" + more +
+          "  - {name: flat, type: flatten}\n  - {name: fc, type: inner_product, outputs: 4}\n"
+          "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n",
+      "m.yaml", {{"data", DType::kF32, {1, 11, 10}}, {"label", DType::kI32, {}}});
+}
+
+std::map<std::string, std::string> KernelsOf(const Graph& graph,
+                                             const std::map<std::string, std::string>& plan = {}) {
+  Net net(graph, DeviceUnderTest(), plan);
+  net.Prepare(Mode::kTrain, 2);
+  return net.ChosenKernels(2);
+}
+
+constexpr char kFew[] = "outputs: 6, kernel: 3", kHalves[] = "kernel: 2, stride: 2";
+
+TEST(PooledConvolutions, AFrozenOneAndOneWhoseResultIsReadTwicePoolAsWell) {
+  Graph frozen = Pooled(kFew, kHalves);
+  frozen.Freeze("conv");
+  EXPECT_FALSE(KernelsOf(frozen).contains("pool"));
+  const Graph twice =
+      Pooled(kFew, kHalves,
+             "  - {name: bent, type: tanh}\n"
+             "  - {name: both, type: eltwise, operation: product, input: [pool, bent]}\n");
+  EXPECT_FALSE(KernelsOf(twice).contains("pool"));
+}
+
+// Windows that overlap would be computed several times; means have no winner; a plan may name another kernel.
 TEST(PooledConvolutions, OthersStayTwoLayers) {
   for (const std::string pooling :
-       {"kernel: 3, stride: 2", "method: average", "adaptive: [4, 3]"}) {
-    const Graph graph = Graph::FromText(
-        "name: m\nlayers:\n  - {name: conv, type: convolution, outputs: 6, kernel: 3}\n"
-        "  - {name: pool, type: pooling, " +
-            pooling +
-            "}\n  - {name: flat, type: flatten}\n"
-            "  - {name: fc, type: inner_product, outputs: 4}\n"
-            "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n",
-        "m.yaml", {{"data", DType::kF32, {2, 11, 10}}, {"label", DType::kI32, {}}});
-    Net net(graph, DeviceUnderTest());
-    net.Prepare(Mode::kTrain, 2);
-    EXPECT_THAT(net.ChosenKernels(2), testing::Contains(testing::Key("pool"))) << pooling;
+       {"kernel: 3, stride: 2", "method: average", "adaptive: [4, 3]", "kernel: 5, stride: 5"}) {
+    EXPECT_TRUE(KernelsOf(Pooled(kFew, pooling)).contains("pool")) << pooling;
+  }
+  EXPECT_TRUE(KernelsOf(Pooled("outputs: 1100, kernel: 3", kHalves)).contains("pool"))
+      << "with many products";
+  const auto planned = KernelsOf(Pooled(kFew, kHalves), {{"conv", "cudnn"}});
+  EXPECT_EQ(planned.at("conv"), "cudnn");
+  EXPECT_EQ(planned.at("pool"), "direct");
+}
+
+// Where nothing else reads the batch, no pass rounds it.
+TEST(PooledConvolutions, ABatchOfFloatsIsRoundedWhereItIsRead) {
+  const Graph graph = Pooled(kFew, kHalves);
+  std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
+  graph.InitializeWeights(7, weights.data());
+  std::vector<float> images(5 * 110), rounded(images.size());
+  std::vector<int32_t> labels = {0, 1, 2, 3, 0};
+  const Random random(13, Purpose::kSelfTest);
+  for (size_t i = 0; i < images.size(); ++i) images[i] = random.Normal(i);
+  for (const auto& [precision, type] :
+       {std::pair{Precision::kBf16, DType::kBF16}, std::pair{Precision::kFp16, DType::kF16}}) {
+    for (size_t i = 0; i < images.size(); ++i) rounded[i] = RoundedTo(type, images[i]);
+    Net net(graph, DeviceUnderTest(precision));
+    const auto step = [&](std::vector<float>& of, std::vector<float>& gradients) {
+      const Tensor fields[] = {{of.data(), {5, 1, 11, 10}}, {labels.data(), {5}, DType::kI32}};
+      NetInput input;
+      input.fields = fields;
+      input.samples = input.global_samples = 5;
+      gradients.resize(weights.size());
+      return net.Step(weights.data(), gradients.data(), nullptr, input, nullptr).loss_sum;
+    };
+    std::vector<float> got, want;
+    EXPECT_EQ(step(images, got), step(rounded, want)) << NameOf(precision);
+    EXPECT_EQ(got, want) << NameOf(precision);
   }
 }
 

@@ -78,9 +78,9 @@ struct KernelVariant {
   std::string ToString() const;
 };
 
-// Return the device that the suite's kernels run on, and how many samples a case has there at most.  Each program that
-// links the suite defines these.
+// Returns the device that the suite's kernels run on.  Each program that links the suite defines this.
 Device DeviceUnderTest(Precision precision = Precision::kFp32);
+// Returns how large a batch may be whose parts are compared with it; likewise.
 int64_t LargestBatch();
 
 // Returns every variant of the layer's kernels that this machine can run.  On the CPU these are

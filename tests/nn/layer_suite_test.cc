@@ -329,6 +329,7 @@ constexpr int64_t kWholeBatch = 64;
 
 TEST_P(LayerBatches, SamplesDoNotDependOnTheirBatch) {
   const int64_t batch = std::min(kWholeBatch, LargestBatch());
+  ASSERT_GT(batch, 17);
   const CaseSetup setup(type(), layer_case(), batch);
   const RefArgs args = setup.Draw(Mode::kEvaluate);
   for (const KernelVariant& variant : VariantsOf(type(), setup, Mode::kEvaluate)) {

@@ -468,6 +468,21 @@ TEST(Fusion, MaxPoolingFollowsItsProducerWithItsRelu) {
       ::testing::ElementsAre("conv+pool+relu", "flat", "fc1+relu", "fc2", "loss", "accuracy"));
 }
 
+// Its output is wanted: another layer reads it.
+TEST(Fusion, AProducerThatAnotherLayerReadsComputesNoPooling) {
+  const Graph graph = Graph::FromText(
+      "name: m\nlayers:\n  - {name: conv, type: convolution, outputs: 2, kernel: 3}\n"
+      "  - {name: largest, type: pooling, kernel: 2, stride: 2}\n"
+      "  - {name: mean, type: pooling, method: average, kernel: 2, stride: 2, input: conv}\n"
+      "  - {name: both, type: eltwise, input: [largest, mean]}\n"
+      "  - {name: flat, type: flatten}\n  - {name: fc, type: inner_product, outputs: 4}\n"
+      "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n",
+      "m.yaml", kImages);
+  for (const Call& call : FuseAll(graph, [](const Call& c) { return !c.fused_sum; })) {
+    EXPECT_EQ(call.pooling, -1) << graph.layers()[call.layer].name;
+  }
+}
+
 TEST(Fusion, NothingIsFusedWhereNoKernelTakesIt) {
   const Graph graph = Graph::FromText(kModel, "m.yaml", kImages);
   EXPECT_EQ(FuseAll(graph, [](const Call&) { return false; }).size(), graph.layers().size());

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/device/device.h"
 #include "framework/device/step_graph.h"
@@ -87,7 +88,8 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
 namespace lazy {
 
 inline void BeginStep(const Device&, const StepState* state, const std::byte* ring,
-                      std::byte* values, size_t bytes, const float*) {
+                      std::byte* values, size_t bytes, const float* scaled) {
+  DT_CHECK(scaled == nullptr) << "no loss is scaled here";
   std::memcpy(values, ring + state->step % StepGraph::kSteps * StepGraph::kValueBytes, bytes);
 }
 inline void EndStep(const Device&, std::span<const double* const> sums, StepResults* ring,

@@ -92,19 +92,29 @@ Findings CheckTestFoldersRegistered(const SourceTree& tree) {
   return findings;
 }
 
+namespace {
+
+// Returns the folder whose files are compiled as one: those of layers/ and datasets/ are, over their folders.
+std::string CompiledFolderOf(const std::string& path) {
+  const std::string folder = FolderOf(path), above = FolderOf(folder);
+  return above == "layers" || above == "datasets" ? above : folder;
+}
+
+}  // namespace
+
 Findings CheckConstantsOfHeaders(const SourceTree& tree) {
   std::map<std::string, std::string> headers;  // by folder/kName
   for (const SourceFile& file : tree) {
     if (!IsHeader(file)) continue;
     for (const auto& [line, name] : ConstantsOf(file)) {
-      headers[FolderOf(file.path) + "/" + name] = file.path;
+      headers[CompiledFolderOf(file.path) + "/" + name] = file.path;
     }
   }
   Findings findings;
   for (const SourceFile& file : tree) {
     if (!IsSource(file)) continue;
     for (const auto& [line, name] : ConstantsOf(file)) {
-      const auto header = headers.find(FolderOf(file.path) + "/" + name);
+      const auto header = headers.find(CompiledFolderOf(file.path) + "/" + name);
       if (header == headers.end()) continue;
       findings.push_back(file.path + ":" + std::to_string(line) + ": " + name +
                          " is a constant of " + header->second + ", too");

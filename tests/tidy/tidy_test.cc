@@ -248,9 +248,12 @@ TEST(Tidy, ConstantsOfHeadersFindsPlanted) {
       {"tests/a/fixture.h", "inline constexpr size_t kSize = 1000;\nextern const int kLater;\n"},
       {"tests/a/one_test.cc", "constexpr int64_t kSize = 3000;\nconst int kLater = 1;\n"},
       {"tests/a/two_test.cc", "TEST(A, B) {\n  constexpr int kSize = 10;\n}\nint x = kSize;\n"},
-      {"tests/b/three_test.cc", "const int kSize = 3;\n"}};
+      {"tests/b/three_test.cc", "const int kSize = 3;\n"},
+      {"layers/a/a.h", "constexpr int kSize = 1;\n"},
+      {"layers/b/b.cc", "constexpr int kSize = 2;\n"}};
   EXPECT_THAT(CheckConstantsOfHeaders(tree),
-              ElementsAre("tests/a/one_test.cc:1: kSize is a constant of tests/a/fixture.h, too"));
+              ElementsAre("tests/a/one_test.cc:1: kSize is a constant of tests/a/fixture.h, too",
+                          "layers/b/b.cc:1: kSize is a constant of layers/a/a.h, too"));
 }
 
 TEST(Tidy, Whitespace) { EXPECT_THAT(CheckWhitespace(Repository()), IsEmpty()); }

@@ -25,10 +25,11 @@
 
 namespace dtrain {
 
-// Work that a launch of ForEachColumn does beside its columns, on blocks of its own: f(i) for 0 <= i < count, in any order.
 struct Nothing {
   DT_DEVICE void operator()(int64_t) const {}
 };
+// Work that a launch of ForEachColumn does beside its columns: f(i) for 0 <= i < count, in any order, at the same time.  So
+// it must not write what the columns' functions read, nor read what they write.
 template <class F = Nothing>
 struct Beside {
   int64_t count = 0;
@@ -176,7 +177,7 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t col
 
 // Calls done(column, value(0, column) + value(1, column) + ...) for every column, in an order of additions that depends
 // on the three numbers alone.  `partial` is room for slices * columns sums.  `finished` is a counter for every 32
-// columns, which are 0, and are 0 again afterwards.
+// columns, which are 0, and are 0 again afterwards.  `beside` is done on blocks of its own.
 template <class T, class Value, class Done, class F>
 void ForEachColumn(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t columns,
                    int64_t slices, T* partial, unsigned* finished, Value value, Done done,
