@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "tests/comm/transport_conformance.h"
 #include "tests/comm_mpi/mpi_fixture.h"
@@ -47,6 +48,19 @@ TEST(MpiTransport, TransportsDoNotHearEachOther) {
 }
 
 TEST(MpiRuntime, KnowsThatALauncherStartedIt) { EXPECT_TRUE(InsideMpiLaunch()); }
+
+// A handler of Open MPI's would wait for itself if the rank crashed within malloc.
+TEST(MpiRuntime, LeavesARankThatCrashesToTheSystem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer has a handler of its own";
+#else
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) {
+    struct sigaction now;
+    ASSERT_EQ(sigaction(number, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_DFL) << number;
+  }
+#endif
+}
 
 }  // namespace
 }  // namespace dtrain

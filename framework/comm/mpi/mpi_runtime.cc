@@ -58,6 +58,9 @@ int RanksOfLaunch() {
 
 MpiRuntime::MpiRuntime(int& argc, char**& argv) : exceptions_at_start_(std::uncaught_exceptions()) {
   int provided = MPI_THREAD_SINGLE;
+  // Open MPI would catch SIGSEGV and others to print a stack trace.  For that it allocates memory, so a rank that crashes
+  // while it allocates would wait for itself, and the others for it, for ever.
+  setenv("OMPI_MCA_opal_signal", "", 0);
   {
     const StartWatch watch;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
