@@ -59,7 +59,7 @@ struct WindowSide {
   }
 };
 
-struct PooledPlace {
+struct Place {
   unsigned image, channel;
   int row, column;
 };
@@ -70,11 +70,11 @@ struct Windows {
   unsigned channels;
   bool plain;  // pooled images are [N, C, H, W], not channels last
 
-  static constexpr uint8_t kNoWinner = 255;
+  static constexpr uint8_t kNoWinner = kNoPixel<uint8_t>;
   static DT_DEVICE int RowOf(uint8_t winner) { return winner >> 4; }
   static DT_DEVICE int ColumnOf(uint8_t winner) { return winner & 15; }
 
-  DT_DEVICE PooledPlace PlaceOf(unsigned i) const {
+  DT_DEVICE Place PlaceOf(unsigned i) const {
     const auto down = static_cast<unsigned>(rows.windows),
                across = static_cast<unsigned>(columns.windows);
     const unsigned pixel = plain ? i : i / channels;
@@ -178,7 +178,7 @@ struct Geometry {
   DT_DEVICE float Largest(const RoundedElements<T>& x, const float* w, const float* bias,
                           const Windows& windows, unsigned i, uint8_t* winner) const {
     constexpr int kAtOnce = 4;
-    const PooledPlace place = windows.PlaceOf(i);
+    const Place place = windows.PlaceOf(i);
     float largest = 0;
     *winner = Windows::kNoWinner;
     for (int row = 0, column = 0; row < windows.rows.kernel;) {
@@ -209,11 +209,7 @@ struct Geometry {
     return largest;
   }
 
-  struct InputPlace {
-    unsigned image, channel;
-    int row, column;
-  };
-  DT_DEVICE InputPlace InputOf(unsigned i) const {
+  DT_DEVICE Place InputOf(unsigned i) const {
     const unsigned pixel = i / channels, line = pixel / columns.pixels;
     return {line / rows.pixels, i % channels, static_cast<int>(line % rows.pixels),
             static_cast<int>(pixel % columns.pixels)};
@@ -271,7 +267,7 @@ struct ResultGradient {
   }
   // Returns dx[i].
   DT_DEVICE double ByInput(const Geometry<T>& of, const float* w, unsigned i) const {
-    const auto at = of.InputOf(i);
+    const Place at = of.InputOf(i);
     const unsigned first = at.channel / of.group_channels * of.group_outputs;
     double sum = 0;
     for (int k = 0; k < of.rows.kernel; ++k) {
@@ -312,7 +308,7 @@ struct WinnerGradient {
     }
   }
   DT_DEVICE double ByInput(const Geometry<T>& of, const float* w, unsigned i) const {
-    const auto at = of.InputOf(i);
+    const Place at = of.InputOf(i);
     const unsigned first = at.channel / of.group_channels * of.group_outputs;
     const int last_row = windows.rows.UpTo(of.rows.LastOf(at.row));
     const int last_column = windows.columns.UpTo(of.columns.LastOf(at.column));
@@ -360,6 +356,13 @@ Geometry<T> GeometryOf(const KernelRequest& request) {
           all(y[1] / layer.groups())};
 }
 
+// The shape of what is written: of the convolution's results, or of their maxima.
+Shape OutputOf(const KernelRequest& request) {
+  const Shape& y = request.outputs[0];
+  if (request.pooling == nullptr) return y;
+  return {y[0], y[1], request.pooling->rows.windows, request.pooling->columns.windows};
+}
+
 template <class T>
 class ConvolutionDirectCuda : public Kernel {
  public:
@@ -373,11 +376,8 @@ class ConvolutionDirectCuda : public Kernel {
         weights_(request.layer->Params()[0].shape.count()),
         biases_(request.layer->Params().size() > 1 ? request.outputs[0][1] : 0),
         windows_(WindowsOf(request, offer)),
-        rows_(pools_ ? windows_.rows.windows : request.outputs[0][2]),
-        columns_(pools_ ? windows_.columns.windows : request.outputs[0][3]),
-        outputs_(request.outputs[0][0] * request.outputs[0][1] * rows_ * columns_),
-        wide_(offer.outputs[0].dtype == DType::kF32),
-        lines_(request.device, request.outputs[0][0] * rows_, weights_ + biases_) {
+        outputs_(OutputOf(request).count()),
+        lines_(request.device, request.outputs[0][0] * OutputOf(request)[2], weights_ + biases_) {
     if (training_) partial_ = room_.Take(2 * lines_.partial_sums());
   }
 
@@ -399,16 +399,16 @@ class ConvolutionDirectCuda : public Kernel {
     const float* const bias = biases_ > 0 ? args.params[1].f32() : nullptr;
     T* const y = args.outputs[0].as<T>();
     const bool relu = relu_;
-    ForEach(queue_,
-            {"convolution",
-             {ReadsOf(args.inputs[0], inputs_), Reads(w, weights_), Reads(bias, biases_),
-              Writes(y, outputs_)}},
-            outputs_, [=] DT_DEVICE(int64_t i) {
-              const auto element = static_cast<unsigned>(i);
-              auto value = static_cast<float>(geometry.Result(x, w, element));
-              if (bias != nullptr) value += bias[element % geometry.outputs];
-              y[i] = static_cast<T>(relu && value < 0 ? 0.0f : value);  // keeps a NaN
-            });
+    ForEach(
+        queue_,
+        {"convolution",
+         {ReadsOf(args.inputs[0]), Reads(w, weights_), Reads(bias, biases_), Writes(y, outputs_)}},
+        outputs_, [=] DT_DEVICE(int64_t i) {
+          const auto element = static_cast<unsigned>(i);
+          auto value = static_cast<float>(geometry.Result(x, w, element));
+          if (bias != nullptr) value += bias[element % geometry.outputs];
+          y[i] = static_cast<T>(relu && value < 0 ? 0.0f : value);  // keeps a NaN
+        });
   }
 
   void ForwardPooled(const KernelArgs& args) {
@@ -419,11 +419,11 @@ class ConvolutionDirectCuda : public Kernel {
     const float* const bias = biases_ > 0 ? args.params[1].f32() : nullptr;
     void* const y = args.outputs[0].data;
     uint8_t* const winners = training_ ? static_cast<uint8_t*>(args.saved) : nullptr;
-    const bool relu = relu_, wide = wide_;
+    const bool relu = relu_, wide = args.outputs[0].dtype == DType::kF32;
     ForEach(queue_,
             {"convolution and max pooling",
-             {ReadsOf(args.inputs[0], inputs_), Reads(w, weights_), Reads(bias, biases_),
-              WritesOf(args.outputs[0], outputs_), Writes(winners, outputs_)}},
+             {ReadsOf(args.inputs[0]), Reads(w, weights_), Reads(bias, biases_),
+              WritesOf(args.outputs[0]), Writes(winners, outputs_)}},
             outputs_, [=] DT_DEVICE(int64_t i) {
               uint8_t winner;
               const float largest =
@@ -463,8 +463,8 @@ class ConvolutionDirectCuda : public Kernel {
     SumColumns(
         queue_,
         {"convolution gradients",
-         {ReadsOf(args.inputs[0], inputs_), ReadsOf(args.output_gradients[0], outputs_),
-          Reads(winners, outputs_), Reads(w, dx == nullptr ? 0 : weights_)}},
+         {ReadsOf(args.inputs[0]), ReadsOf(args.output_gradients[0]), Reads(winners, outputs_),
+          Reads(w, dx == nullptr ? 0 : weights_)}},
         {Stores(dw, weights_, accumulate), Stores(dbias, biases_, accumulate),
          Stores(dx, inputs, adds)},
         lines_, reinterpret_cast<double*>(static_cast<float*>(args.scratch) + partial_),
@@ -497,22 +497,24 @@ class ConvolutionDirectCuda : public Kernel {
             static_cast<unsigned>(ToInt(request.outputs[0][1])),
             offer.outputs[0].format == Format::kPlain};
   }
-  // Of images of either type.
-  static Access ReadsOf(const Tensor& images, int64_t count) {
-    return Reads(static_cast<const std::byte*>(images.data), count * SizeOf(images.dtype));
+  // Return the access to images, whatever their type is.
+  static Access ReadsOf(const Tensor& images) {
+    return Reads(static_cast<const std::byte*>(images.data), BytesOf(images));
   }
-  static Access WritesOf(const Tensor& images, int64_t count) {
-    return Writes(static_cast<std::byte*>(images.data), count * SizeOf(images.dtype));
+  static Access WritesOf(const Tensor& images) {
+    return Writes(static_cast<std::byte*>(images.data), BytesOf(images));
+  }
+  static int64_t BytesOf(const Tensor& images) {
+    return images.shape.count() * static_cast<int64_t>(SizeOf(images.dtype));
   }
 
   CudaQueue& queue_;
   const Geometry<T> geometry_;
   const bool pools_, relu_, training_;
   const int64_t inputs_, weights_, biases_;
-  const Windows windows_;                   // if pools_
-  const int64_t rows_, columns_, outputs_;  // of y, pooled or not
-  const bool wide_;                         // y are floats, whatever T is
-  const ColumnSums lines_;                  // for the gradients of weights and biases
+  const Windows windows_;   // if pools_
+  const int64_t outputs_;   // written, pooled or not
+  const ColumnSums lines_;  // for the gradients of weights and biases
   FloatRoom room_;
   int64_t partial_ = 0;
 };
@@ -542,7 +544,7 @@ std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& reque
   offer.preference = few ? 10 : -10;
   if (const PoolingWindows* const windows = request.pooling) {
     offer.pools = few && FewApart(*windows);
-    const Shape pooled = {y[0], y[1], windows->rows.windows, windows->columns.windows};
+    const Shape pooled = OutputOf(request);
     // As that of pooling: the readers of a single pixel take fp32 as well.
     const bool plain = request.read_as_plain || pooled.CountFrom(2) == 1;
     offer.outputs = {plain ? Form() : Form(ImageFormat(pooled), offer.outputs[0].dtype)};

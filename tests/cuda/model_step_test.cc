@@ -13,6 +13,7 @@
 #include "framework/nn/net.h"
 #include "tests/cuda/module_under_test.h"
 #include "tests/nn/layer_harness.h"
+#include "tests/support/entry_error.h"
 
 namespace dtrain {
 namespace {
@@ -153,17 +154,12 @@ class ModelStep : public testing::TestWithParam<Model> {
     return result;
   }
 
-  // Compares each parameter by itself: a wrong small gradient would not show beside a large one.
   void ExpectClose(const Result& got, const Result& want) const {
     EXPECT_NEAR(got.loss, want.loss, 1e-5 * want.loss);
     for (const ArenaEntry& entry : graph_.weights().entries) {
-      double error = 0, norm = 0;
-      for (int64_t i = entry.range.begin; i < entry.range.end; ++i) {
-        error += std::pow(static_cast<double>(got.gradients[i]) - want.gradients[i], 2);
-        norm += std::pow(want.gradients[i], 2);
-      }
-      EXPECT_GT(norm, 0) << entry.name;
-      EXPECT_LE(std::sqrt(error), 1e-4 * std::sqrt(norm)) << entry.name;
+      const EntryError of(entry, got.gradients, want.gradients);
+      EXPECT_GT(of.norm, 0) << entry.name;
+      EXPECT_LE(of.error, 1e-4 * of.norm) << entry.name;
     }
   }
 

@@ -10,6 +10,7 @@
 #include "framework/core/random.h"
 #include "framework/nn/net.h"
 #include "tests/nn/layer_harness.h"
+#include "tests/support/entry_error.h"
 
 namespace dtrain {
 namespace {
@@ -110,13 +111,9 @@ TEST_P(PooledConvolution, HasTheValuesOfTwoLayers) {
   const Precision precision = std::get<Precision>(GetParam());
   const bool rounds = precision == Precision::kBf16 || precision == Precision::kFp16;
   for (const ArenaEntry& entry : graph_.weights().entries) {
-    double error = 0, norm = 0;
-    for (int64_t i = entry.range.begin; i < entry.range.end; ++i) {
-      error += std::pow(static_cast<double>(one.gradients[i]) - two.gradients[i], 2);
-      norm += std::pow(two.gradients[i], 2);
-    }
-    EXPECT_GT(norm, 0) << entry.name;
-    EXPECT_LE(std::sqrt(error), (rounds ? 1e-3 : 1e-6) * std::sqrt(norm)) << entry.name;
+    const EntryError of(entry, one.gradients, two.gradients);
+    EXPECT_GT(of.norm, 0) << entry.name;
+    EXPECT_LE(of.error, (rounds ? 1e-3 : 1e-6) * of.norm) << entry.name;
   }
 }
 
@@ -173,7 +170,7 @@ TEST(PooledConvolutions, OthersStayTwoLayers) {
   EXPECT_EQ(planned.at("pool"), "direct");
 }
 
-// Where nothing else reads the batch, no pass rounds it.
+// No pass rounds a batch that nothing else reads.
 TEST(PooledConvolutions, ABatchOfFloatsIsRoundedWhereItIsRead) {
   const Graph graph = Pooled(kFew, kHalves);
   std::vector<float> weights(static_cast<size_t>(graph.weights().size()));
