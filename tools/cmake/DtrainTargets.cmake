@@ -129,7 +129,8 @@ function(dtrain_compile_options target)
   # Products and sums are never contracted into FMA by the compiler: elementwise code then gives the
   # same bits under every instruction set.  Kernels that want FMA ask for it.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Wno-restrict -ffp-contract=off
-    ${DTRAIN_COMPILER_MEMORY})
+    ${DTRAIN_COMPILER_MEMORY}
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-pragmas>)  # `GCC ivdep`; -Wall turns the warning on again
   if(DTRAIN_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${DTRAIN_SANITIZE}
       -fno-sanitize-recover=all -fno-omit-frame-pointer)
