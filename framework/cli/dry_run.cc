@@ -17,6 +17,7 @@
 #include "framework/core/statistics.h"
 #include "framework/core/text.h"
 #include "framework/data/batches.h"
+#include "framework/nn/kernel.h"
 
 namespace dtrain {
 namespace {
@@ -102,7 +103,7 @@ std::string PlanText(const RunInfo& info) {
   text += info.buckets_open ? "buckets by times that the run measures first"
                             : Counted(static_cast<int64_t>(plan.buckets.size()), "bucket");
   std::map<std::string, int> layers;
-  for (const auto& [layer, kernel] : plan.kernels) ++layers[kernel];
+  for (const auto& [layer, kernel] : plan.kernels) ++layers[KernelName(kernel).implementation];
   std::vector<std::string> parts;
   for (const auto& [kernel, count] : layers) parts.push_back(fmt::format("{} {}", count, kernel));
   return text + "; kernels: " + Join(parts);

@@ -39,7 +39,7 @@ struct ExecutionPlan {
   // Cost of the compressor in a simulated run (cluster.compress_costs): it decides the order of events in virtual
   // time.  Empty in a real run, and where passes over memory are charged.
   CompressCost compress_cost;
-  std::map<std::string, std::string> kernels;  // layer -> implementation ("conv1" -> "onednn:nhwc")
+  std::map<std::string, std::string> kernels;  // layer -> KernelName (nn/kernel.h): "onednn", "cudnn:eng1,,eng4"
 
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;
 };

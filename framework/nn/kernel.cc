@@ -25,6 +25,10 @@ std::map<Key, InsertedKernels::Maker>& Makers() {
 
 }  // namespace
 
+KernelName::KernelName(const std::string& name) : implementation(name.substr(0, name.find(':'))) {
+  if (implementation.size() < name.size()) choice = name.substr(implementation.size() + 1);
+}
+
 bool KernelRegistry::Add(const std::string& layer_type, DeviceKind device, KernelEntry entry) {
   // Sorted by name: registration runs in link order, which must not decide which kernel is chosen.
   std::vector<KernelEntry>& kernels = Entries()[{layer_type, device}];

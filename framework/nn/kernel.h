@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -96,6 +97,10 @@ struct KernelRequest {
   const PoolingWindows* pooling = nullptr;
   Mode mode = Mode::kTrain;  // kEvaluate in every program for a frozen layer with state
   Device device;
+  // Holds what Kernel::choice() returned when the plan was made; "": nothing.  A kernel that cannot do that here chooses as
+  // without a plan: by its rule or, with `measure`, what it measures to be the fastest.
+  std::string choice;
+  bool measure = false;
 };
 
 // Holds an implementation's answer to a request.
@@ -160,6 +165,9 @@ class Kernel {
   virtual KernelNeeds Needs() const { return {}; }
   virtual void Forward(const KernelArgs& args) = 0;
   virtual void Backward(const KernelArgs& args) = 0;
+  // Returns what the kernel has chosen that decides bits besides its implementation (a library's engine); "": nothing.
+  // It contains neither ':' nor spaces.
+  virtual std::string choice() const { return ""; }
   // Returns the layer's one-step form (step_decoder.h); null for layers that are no decoders.
   virtual StepDecoder* step_decoder() { return nullptr; }
 };
@@ -168,6 +176,26 @@ struct KernelEntry {
   std::string implementation;  // "onednn", "batch_blocked", "direct"
   std::function<std::optional<KernelOffer>(const KernelRequest&)> offer;  // nullopt: cannot run it
   std::function<std::unique_ptr<Kernel>(const KernelRequest&, const KernelOffer&)> make;
+};
+
+// Divides a kernel's name in a plan, "direct" or "cudnn:eng1,eng0,eng4_k2=0", into the implementation and its choice.
+struct KernelName {
+  explicit KernelName(const std::string& name);
+
+  std::string implementation, choice;
+};
+
+// Says which kernels a program has.
+struct KernelChoices {
+  // layer -> KernelName, from a plan; a rule chooses those of other layers.
+  std::map<std::string, std::string> names;
+  bool measure = false;  // KernelRequest::measure
+
+  std::optional<KernelName> Of(const std::string& layer) const {
+    const auto named = names.find(layer);
+    if (named == names.end()) return std::nullopt;
+    return KernelName(named->second);
+  }
 };
 
 class KernelRegistry {

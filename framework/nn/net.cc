@@ -56,8 +56,9 @@ Tensor RowsOf(const Tensor& field, Range rows) {
 
 }  // namespace
 
-Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels)
-    : graph_(graph), device_(device), kernels_(std::move(kernels)), copies_(device) {
+Net::Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels,
+         bool measure)
+    : graph_(graph), device_(device), kernels_({std::move(kernels), measure}), copies_(device) {
   if (device.queue != nullptr) own_steps_ = std::make_unique<StepGraph>(device, false);
   programs_.reserve(kMaxPrograms);
   announcements_.reserve(graph.layers().size());
@@ -92,6 +93,11 @@ void Net::Prepare(Mode mode, int64_t samples) {
     shapes.push_back(input.sample_shape.Prepend(samples));
   }
   Prepare(mode, shapes);
+}
+
+void Net::FollowKernelsOf(int64_t samples) {
+  Prepare(Mode::kTrain, samples);
+  kernels_ = {ChosenKernels(samples), false};
 }
 
 void Net::Prepare(Mode mode, std::span<const Shape> inputs) {
@@ -129,7 +135,7 @@ void Net::ThrowTooLarge(const UsageError& error, Mode mode, std::span<const Shap
       shapes.push_back(input.WithBatch(samples));
       batch += sizeof(float) * static_cast<size_t>(shapes.back().count());
     }
-    const Program program = Compile(graph_, mode, shapes, device_, kernels_);
+    const Program program = Compile(graph_, mode, shapes, device_, {kernels_.names, false});
     return program.scratch_bytes + program.arena_bytes + kBatches * batch + others <= free;
   };
   const int64_t samples = inputs[0][0];
@@ -544,7 +550,8 @@ std::map<std::string, std::string> Net::ChosenKernels(int64_t samples) const {
   for (const Op& op : (*it)->ops) {
     // Metrics do not affect the results.
     if (op.layer == nullptr || op.layer->layer->role() == LayerRole::kMetric) continue;
-    chosen[op.name] = op.implementation;
+    const std::string choice = op.kernel->choice();
+    chosen[op.name] = op.implementation + (choice.empty() ? "" : ':' + choice);
   }
   return chosen;
 }

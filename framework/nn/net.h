@@ -93,14 +93,19 @@ class Net {
  public:
   static constexpr size_t kMaxPrograms = 64;
 
-  // `kernels` maps layers to implementations, from an execution plan; a rule chooses those of other layers (kernel.h).
-  Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels = {});
+  // `kernels` maps layers to kernels, from an execution plan; a rule chooses those of other layers (kernel.h), by
+  // measuring if `measure` is set, where a kernel does that.
+  Net(const Graph& graph, const Device& device, std::map<std::string, std::string> kernels = {},
+      bool measure = false);
   ~Net();
 
   // Compiles for inputs of these shapes (batch axis included), or of the graph's sample shapes, which are the largest,
   // and plans the memory.  Cheap if the program exists already.
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
+  // Prepares training with so many samples, and makes its kernels those of all programs that are compiled from now on,
+  // with what they chose, as in a net that is given ChosenKernels(samples).
+  void FollowKernelsOf(int64_t samples);
 
   // Runs forward and backward.  Writes the gradients, zeros for frozen layers; a part that is not the first adds to
   // them, as the previous part left them.  `sink` may be null.  A share of 0 samples writes zeros, and takes part in
@@ -137,7 +142,7 @@ class Net {
   const Graph& graph() const { return graph_; }
   const Device& device() const { return device_; }
   std::vector<std::string> metric_names() const { return graph_.metric_names(); }
-  // Returns the implementation of each layer in the training program for `samples` (which must be prepared).
+  // Returns the kernel of each layer (KernelName) in the training program for `samples` (which must be prepared).
   std::map<std::string, std::string> ChosenKernels(int64_t samples) const;
   // Returns the bytes of activations and of the kernels' scratch, for all prepared programs.
   size_t bytes() const { return arena_.bytes() + scratch_.bytes(); }
@@ -182,7 +187,7 @@ class Net {
 
   const Graph& graph_;
   const Device device_;
-  const std::map<std::string, std::string> kernels_;
+  KernelChoices kernels_;
   std::vector<std::unique_ptr<Program>> programs_;  // least recently used first
   std::vector<Shape> shapes_;                       // of the current step
   Buffer arena_;

@@ -18,7 +18,7 @@ constexpr size_t kKernelBytes = size_t{16} << 20;
 class Compiler {
  public:
   Compiler(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
-           const std::map<std::string, std::string>& kernels)
+           const KernelChoices& kernels)
       : graph_(graph),
         layers_(graph.LockLayers()),
         shapes_(graph.ShapesFor(inputs)),
@@ -64,6 +64,8 @@ class Compiler {
     if (call.pooling >= 0) request.pooling = graph_.layers()[call.pooling].layer->max_windows();
     request.mode = layer.frozen && !layer.states.empty() ? Mode::kEvaluate : program_.mode;
     request.device = device_;
+    if (const auto named = kernels_.Of(layer.name)) request.choice = named->choice;
+    request.measure = kernels_.measure;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const int slot = slot_of_value_[call.inputs[i]];
       request.inputs.push_back(shapes_[call.inputs[i]]);
@@ -104,13 +106,13 @@ class Compiler {
   bool Accepts(const Call& call) const {
     // A plan that names a kernel for the pooling was made without this fusion.
     const auto& layers = graph_.layers();
-    if (call.pooling >= 0 && kernels_.contains(layers[call.pooling].name)) return false;
-    const auto named = kernels_.find(layers[call.layer].name);
+    if (call.pooling >= 0 && kernels_.Of(layers[call.pooling].name)) return false;
+    const auto named = kernels_.Of(layers[call.layer].name);
     KernelRequest request = RequestFor(call);
     std::fill(request.available.begin(), request.available.end(), Form());
     const auto& entries = KernelRegistry::Of(layers[call.layer].type, device_.kind);
     return std::any_of(entries.begin(), entries.end(), [&](const KernelEntry& entry) {
-      const bool may_run = named == kernels_.end() || named->second == entry.implementation;
+      const bool may_run = !named || named->implementation == entry.implementation;
       return may_run && OfferOf(entry, request).has_value();
     });
   }
@@ -129,23 +131,23 @@ class Compiler {
   };
 
   Choice Choose(const GraphLayer& layer, const KernelRequest& request) const {
-    const auto named = kernels_.find(layer.name);
+    const auto named = kernels_.Of(layer.name);
     Choice best;
     for (const KernelEntry& entry : KernelRegistry::Of(layer.type, device_.kind)) {
       std::optional<KernelOffer> offer = OfferOf(entry, request);
       if (!offer) continue;
-      if (named != kernels_.end() && named->second == entry.implementation) {
+      if (named && named->implementation == entry.implementation) {
         return {&entry, std::move(*offer)};
       }
       if (best.entry == nullptr || offer->preference > best.offer.preference) {
         best = {&entry, std::move(*offer)};
       }
     }
-    if (named != kernels_.end()) {
+    if (named) {
       throw ConfigError(
           fmt::format("layer '{}' ({}): the execution plan names kernel '{}', which does "
                       "not exist or cannot run it here",
-                      layer.name, layer.type, named->second),
+                      layer.name, layer.type, named->implementation),
           "use a plan of this program, or plan: auto");
     }
     if (best.entry == nullptr) {
@@ -281,7 +283,7 @@ class Compiler {
   const std::unique_lock<std::mutex> layers_;
   const std::vector<Shape> shapes_;  // of the graph's values
   const Device device_;
-  const std::map<std::string, std::string>& kernels_;
+  const KernelChoices& kernels_;
   Program program_;
   std::vector<Call> calls_;
   std::vector<int> slot_of_value_;
@@ -292,7 +294,7 @@ class Compiler {
 }  // namespace
 
 Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
-                const std::map<std::string, std::string>& kernels) {
+                const KernelChoices& kernels) {
   return Compiler(graph, mode, inputs, device, kernels).Run();
 }
 

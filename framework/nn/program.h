@@ -103,10 +103,10 @@ struct Program {
   void BindForms(Op& op, std::byte* arena) const;
 };
 
-// Compiles a graph.  `kernels` maps layer names to implementations; the preference rule (kernel.h) chooses those of
-// other layers.  Throws ConfigError if a named implementation does not exist or cannot run the layer.
+// Compiles a graph.  The preference rule (kernel.h) chooses the kernels that `kernels` does not name.  Throws ConfigError
+// if a named implementation does not exist or cannot run the layer.
 Program Compile(const Graph& graph, Mode mode, std::span<const Shape> inputs, const Device& device,
-                const std::map<std::string, std::string>& kernels);
+                const KernelChoices& kernels);
 
 // FuseAll is the first step of Compile: only here do calls differ from the layers of the graph.  Each pass takes the
 // list of calls and returns a shorter one that computes the same values:

@@ -164,7 +164,7 @@ void ForgetUnknownKernels(const Graph& graph, ExecutionPlan& plan) {
     const std::vector<KernelEntry>& known =
         KernelRegistry::Of(layer.type, DeviceKindOf(plan.device));
     const auto same = [&](const KernelEntry& entry) {
-      return entry.implementation == named->second;
+      return entry.implementation == KernelName(named->second).implementation;
     };
     if (std::any_of(known.begin(), known.end(), same)) continue;
     log::Warning("not bit-equal to the undisturbed run: its kernel '{}' of layer '{}' is gone",

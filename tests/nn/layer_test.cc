@@ -150,6 +150,17 @@ TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
   EXPECT_NEAR(sum / kCount, 1, 0.02);
 }
 
+TEST(KernelName, DividesTheImplementationFromItsChoice) {
+  for (const auto& [name, implementation, choice] :
+       {std::tuple{"direct", "direct", ""},
+        {"cudnn:eng1_k2=3,,eng0", "cudnn", "eng1_k2=3,,eng0"},
+        {"cudnn:", "cudnn", ""},
+        {"", "", ""}}) {
+    EXPECT_EQ(KernelName(name).implementation, implementation);
+    EXPECT_EQ(KernelName(name).choice, choice);
+  }
+}
+
 TEST(KernelRegistry, KeepsEntriesInNameOrderAndOnce) {
   const auto entry = [](const char* name) { return KernelEntry{name, nullptr, nullptr}; };
   EXPECT_TRUE(KernelRegistry::Add("test_only", DeviceKind::kCpu, entry("b")));
