@@ -18,7 +18,7 @@ static void AddCheckCommand(CLI::App& app, Invocation& invocation) {
         const RunConfig config = LoadConfig(*options);
         const Graph graph = ReadModel(config);
         CheckProfile(config, graph);
-        if (config.plan != "auto") ReadPlan(config.plan);
+        if (config.plan_is_file()) ReadPlan(config.plan);
         for (const std::string& warning : config.warnings) log::Warning("{}", warning);
         TellModel(graph);
         for (const std::string& note : config.notes) log::Info("{}", note);

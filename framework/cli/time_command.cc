@@ -10,7 +10,9 @@
 
 #include "framework/bench/training/step_rig.h"
 #include "framework/cli/command.h"
+#include "framework/core/execution_plan.h"
 #include "framework/core/file.h"
+#include "framework/core/log.h"
 #include "framework/core/model_profile.h"
 #include "framework/core/printable.h"
 #include "framework/core/statistics.h"
@@ -23,7 +25,7 @@ namespace {
 
 struct TimeOptions {
   ConfigOptions config;
-  std::string profile;
+  std::string profile, tune;
   int iterations = 50;
 };
 
@@ -98,9 +100,26 @@ ModelProfile ProfileOf(const StepTimes& times, StepRig& rig, int64_t batch) {
   return profile;
 }
 
+// Returns the plan of a run of this config, with the kernels that were measured.
+ExecutionPlan TunedPlan(RunConfig config, const StepRig& rig) {
+  config.plan = "auto";
+  const auto workers = static_cast<int>(config.workers);
+  ExecutionPlan plan = DecidePlan(config, rig.graph(), workers, ThreadsHere(workers));
+  plan.kernels = rig.plan().kernels;
+  return plan;
+}
+
 int TimeLayers(const TimeOptions& options, const Invocation& invocation) {
   LimitSpinning(invocation.argv);
-  const RunConfig config = LoadConfig(options.config);
+  RunConfig config = LoadConfig(options.config);
+  const RunConfig given = config;
+  if (!options.tune.empty()) {
+    config.plan = "measure";
+    // A plan is chosen by the largest share of a worker.
+    config.batch = (config.batch + config.workers - 1) / config.workers;
+    if (config.workers > 1)
+      log::Info("timing a worker's {} of {} samples", config.batch, given.batch);
+  }
   TellDevice(config);
   StepRig rig(config);
   const auto iterations = static_cast<size_t>(options.iterations);
@@ -112,6 +131,7 @@ int TimeLayers(const TimeOptions& options, const Invocation& invocation) {
   } else {
     PrintTable(times, config.batch);
   }
+  if (!options.tune.empty()) WriteOutput(options.tune, ToJson(TunedPlan(given, rig)));
   if (!options.profile.empty()) {
     WriteOutput(options.profile, ToJson(ProfileOf(times, rig, config.batch)));
   }
@@ -127,6 +147,11 @@ static void AddTimeCommand(CLI::App& app, Invocation& invocation) {
                  [options, &invocation] { return TimeLayers(*options, invocation); });
   AddConfigOptions(*command, options->config);
   command->add_option("--profile", options->profile, "write the model profile to this file")
+      ->type_name("FILE");
+  command
+      ->add_option("--tune", options->tune,
+                   "on a GPU, time every engine that cuDNN lists for a convolution, take the "
+                   "fastest, and write the plan to this file, for `plan: FILE`")
       ->type_name("FILE");
   command->add_option("--iterations", options->iterations, "number of steps to measure")
       ->capture_default_str()

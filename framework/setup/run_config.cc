@@ -370,11 +370,13 @@ void ReadPlanKeys(Reader root, RunConfig& run) {
                           .Help(
                               "end the run when a rank waits longer than this; 0: from measured "
                               "step times, at least 30, of one rank 60");
-  run.plan = static_cast<std::string>(
-      root.String("plan", "auto").Help("execution plan: auto, or the plan.json of another run"));
-  if (run.plan != "auto" && !fs::is_regular_file(run.plan)) {
+  run.plan = static_cast<std::string>(root.String("plan", "auto")
+                                          .Help("execution plan: auto, measure (auto, but on a GPU "
+                                                "the fastest of cuDNN's engines), or "
+                                                "the plan.json of another run"));
+  if (run.plan_is_file() && !fs::is_regular_file(run.plan)) {
     root.AddError("plan", WhyNoFile(run.plan, "there is no plan file '" + run.plan + "'"),
-                  "auto, or the path of a file");
+                  "auto, measure, or the path of a file");
   }
 }
 

@@ -62,7 +62,7 @@ struct RunConfig {
   int64_t log_first_steps = 0;  // each of the first N steps is logged
   int64_t log_every_steps = 0;  // afterwards every N-th step
   double stall_seconds = 0;     // 0: derived from the measured step time
-  std::string plan;             // "auto" or a plan file
+  std::string plan;             // "auto", "measure" or a plan file
   // Run folder, with placeholders filled in.  {time} is this process's: ranks that were not given a folder must take
   // rank 0's.
   std::string output;
@@ -76,6 +76,8 @@ struct RunConfig {
   std::string effective_yaml;  // every key with its value; it runs the same run again
   std::string effective_json;  // the same config as JSON
   std::string config_sha256;   // hash of effective_yaml without `output`
+
+  bool plan_is_file() const { return plan != "auto" && plan != "measure"; }
 };
 
 // Reads all keys and ends the document (Document::Finish).  Throws ConfigError with every error.  For Document::Empty,

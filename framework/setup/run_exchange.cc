@@ -132,7 +132,7 @@ void ResolveBuckets(const RunConfig& config, const LayerGradients& layer_gradien
   const bool fits = HasBucketsFor(plan, config, layer_gradients.total()) &&
                     AreBuckets(plan.buckets, layer_gradients);
   if (by_time && (fits || !ScheduleOf(plan, config, layer_gradients).empty())) return;
-  if (by_time && config.plan != "auto") {
+  if (by_time && config.plan_is_file()) {
     log::Warning("{} has no buckets for this run ({}): they are planned anew", config.plan,
                  MeasuredFor(config));
   }

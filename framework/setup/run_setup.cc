@@ -190,7 +190,7 @@ int AgreeOnThreads(Transport& transport, const std::vector<RankCpus>& cpus, int 
 ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int workers,
                          int threads_by_rule) {
   ExecutionPlan plan;
-  if (config.plan != "auto") plan = ReadPlan(config.plan);
+  if (config.plan_is_file()) plan = ReadPlan(config.plan);
   const ExecutionPlan given = plan;
   plan.device = NameOf(DeviceKindOf(config.device));
   plan.gpu = plan.device == "cuda" ? CudaGpu() : "";
@@ -205,13 +205,13 @@ ExecutionPlan DecidePlan(const RunConfig& config, const Graph& graph, int worker
   if (given.node_of.size() == plan.node_of.size()) plan.node_of = given.node_of;
   if (config.threads > 0) {
     plan.threads = static_cast<int>(config.threads);
-  } else if (config.plan == "auto") {
+  } else if (!config.plan_is_file()) {
     plan.threads = threads_by_rule;
   }
   ExecutionPlan before = given;
   // Buckets that are still to be planned do not differ.
   if (plan.buckets.empty() || !BucketsMatter(config, given, plan)) before.buckets = plan.buckets;
-  const std::string differences = config.plan == "auto" ? "" : Differences(before, plan);
+  const std::string differences = config.plan_is_file() ? Differences(before, plan) : "";
   if (!differences.empty()) {
     log::Warning("not bit-equal to the runs of {}: {}", config.plan, differences);
   }
@@ -223,9 +223,29 @@ int ThreadsHere(int workers) {
                        workers);
 }
 
+// Warns of kernels that are not those of the plan that was given.
+static void CompareKernels(const std::map<std::string, std::string>& given,
+                           const std::map<std::string, std::string>& chosen) {
+  for (const auto& [layer, kernel] : given) {
+    const auto now = chosen.find(layer);
+    if (now == chosen.end() || now->second == kernel) continue;
+    log::Warning(
+        "not bit-equal to the runs of the plan: layer '{}' is computed by {} here, not by {}",
+        layer, now->second, kernel);
+  }
+}
+
 std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPlan& plan) {
   ApplyThreadBudget(plan.threads);
-  auto net = std::make_unique<Net>(graph, DeviceOf(plan), plan.kernels);
+  const Device device = DeviceOf(plan);
+  if (use.measure && device.queue == nullptr) {
+    throw ConfigError(
+        "plan: measure times cuDNN's engines, and the kernels of a CPU are chosen by rule",
+        "plan: auto, or device: cuda");
+  }
+  auto net = std::make_unique<Net>(graph, device, plan.kernels, use.measure);
+  const int64_t largest = use.shares.empty() ? 0 : LargestPart(use.shares.front(), use.parts);
+  if (device.queue != nullptr && largest > 0 && use.decides) net->FollowKernelsOf(largest);
   if (use.evaluated > 0) net->Prepare(Mode::kEvaluate, use.evaluated);
   if (use.estimated > 0) net->Prepare(Mode::kEstimate, use.estimated);
   if (use.shares.empty()) return net;
@@ -233,7 +253,9 @@ std::unique_ptr<Net> MakeNet(const Graph& graph, const NetUse& use, ExecutionPla
   for (auto share = use.shares.rbegin(); share != use.shares.rend(); ++share) {
     PrepareParts(*net, *share, use.parts);
   }
-  plan.kernels = net->ChosenKernels(LargestPart(use.shares.front(), use.parts));
+  std::map<std::string, std::string> chosen = net->ChosenKernels(largest);
+  if (use.decides) CompareKernels(plan.kernels, chosen);
+  plan.kernels = std::move(chosen);
   return net;
 }
 

@@ -62,6 +62,9 @@ struct NetUse {
   int64_t parts = 1;      // micro-batches of a share
   int64_t evaluated = 0;  // samples of an evaluation block; 0: compiled on first use
   int64_t estimated = 0;  // the same, of a batch by which batch-norm statistics are estimated
+  bool measure = false;   // `plan: measure`: the fastest kernels, where the plan names none
+  // False if another rank has decided the plan: this one follows it, and where it cannot its choice is its own.
+  bool decides = true;
 };
 
 // Makes the net of a plan: sets the thread budget, compiles the graph for the plan's device, and adds the chosen

@@ -85,9 +85,13 @@ SimulatedRun::SimulatedRun(const RunConfig& config, const std::optional<ModelPro
         std::make_unique<Graph>(data_ ? ReadModel(config, data_->fields()) : ReadModel(config));
     if (data_) DecideTargets(*graph_, *data_);
     CheckCanBeSimulated(config, *graph_);
+    if (numeric && config.plan == "measure") {
+      throw ConfigError("a simulation does not measure its plan, so that it repeats to the bit",
+                        "plan: auto, or the file of dtrain time --tune FILE");
+    }
     const int workers = static_cast<int>(config.workers);
     plan_ = DecidePlan(config, *graph_, workers, ThreadsHere(workers));
-  } else if (config.plan != "auto") {
+  } else if (config.plan_is_file()) {
     plan_ = ReadPlan(config.plan);
   }
   setup_.cluster = config.cluster;
@@ -439,6 +443,7 @@ Summary SimulatedRun::Summarize(const SimulationResult& result) const {
 std::string ReplayRecord(const RunConfig& given, const RunRecord& record) {
   RunConfig config = given;
   config.node_of = record.node_of;
+  config.plan = "auto";  // the record has the plan
   if (record.first_step > 0 || !record.weights.empty()) {
     throw UsageError("the recorded run did not begin with the model's initial weights",
                      "only a run without --resume and --weights can be replayed");

@@ -54,7 +54,7 @@ std::string ScheduleOfCheckpoint(const RunConfig& config, const std::string& res
 
 // Returns the schedule of `plan: FILE`; "" if the file does not fit this run, which then measures.
 std::string ScheduleOfPlanFile(const RunConfig& config) {
-  if (config.plan == "auto") return "";
+  if (!config.plan_is_file()) return "";
   return ScheduleOf(ReadPlan(config.plan), config, LayerGradientsOf(ReadModel(config)));
 }
 

@@ -33,7 +33,8 @@ NetUse UseOf(const RunConfig& config, const RunInputs& inputs, int worker, int w
       .parts = config.accumulate,
       .evaluated = std::min(EvaluationBlockOf(*inputs.dataset), inputs.dataset->size(Split::kTest)),
       .estimated = EstimateBatchOf(*inputs.dataset,
-                                   SamplesOfEstimate(config, *inputs.graph, *inputs.dataset))};
+                                   SamplesOfEstimate(config, *inputs.graph, *inputs.dataset)),
+      .measure = config.plan == "measure"};
 }
 
 // Reads this rank's own file, and no other rank's.
@@ -125,7 +126,9 @@ RunInputs AgreeOnInputs(Transport& transport, const RunConfig& config, const Tra
     // A smaller share may have no such kernel as the plan names.  The net then takes another one, which does not change
     // the plan.
     ExecutionPlan plan = inputs.plan;
-    inputs.net = MakeNet(*inputs.graph, UseOf(config, inputs, transport.rank(), workers), plan);
+    NetUse use = UseOf(config, inputs, transport.rank(), workers);
+    use.measure = use.decides = false;
+    inputs.net = MakeNet(*inputs.graph, use, plan);
   });
   return inputs;
 }

@@ -33,6 +33,22 @@ TEST(DecidedPlan, ThreadsAreTheKeysElseThePlansElseTheRules) {
   EXPECT_EQ(threads("threads: 1\nplan: " + file.string() + "\n"), 1);
 }
 
+TEST(DecidedPlan, IsMeasuredOnAGpuAlone) {
+  config::Document document =
+      config::Document::FromText("model: lenet5\ndata: digits\nplan: measure\ndevice: cpu\n",
+                                 DTRAIN_SOURCE_DIR "/configs/runs/small.yaml");
+  const RunConfig config = ReadRunConfig(document);
+  const Graph graph = ReadModel(config);
+  ExecutionPlan plan = DecidePlan(config, graph, 1, 1);
+  EXPECT_NO_THROW(MakeNet(graph, {.shares = {4}}, plan)) << "as dtrain eval does";
+  try {
+    MakeNet(graph, {.shares = {4}, .measure = true}, plan);
+    FAIL() << "it was measured";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the kernels of a CPU are chosen by rule"));
+  }
+}
+
 TEST(DecidedPlan, SaysWhereItIsNotTheFilesAndThatMatters) {
   const auto file = FreshFolder() / "plan.json";
   const auto said = [&](const std::string& collective, const std::string& keys) {

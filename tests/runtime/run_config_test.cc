@@ -309,7 +309,7 @@ TEST(RunConfig, ATargetIsOfWhatTheRunIsEvaluatedBy) {
 TEST(RunConfig, ThePlanFileMustExist) {
   EXPECT_THAT(ErrorOf(kSmall, {"plan=/no/plan.json"}),
               HasSubstr("--set plan=/no/plan.json: there is no plan file '/no/plan.json'\n"
-                        "    auto, or the path of a file\n"));
+                        "    auto, measure, or the path of a file\n"));
 }
 
 TEST(RunConfig, NoDocumentGivesTheHelpTable) {

@@ -336,6 +336,13 @@ TEST_F(SimulatedRunTest, BatchNormOverAllWorkersIsRefused) {
   EXPECT_NO_THROW(simulate(3, "local"));
 }
 
+TEST_F(SimulatedRunTest, AMeasuredPlanIsRefused) {
+  EXPECT_THAT(WhatOf<ConfigError>(
+                  [&] { SimulatedRun(Config("allreduce", {"plan=measure"}), std::nullopt, true); }),
+              HasSubstr("a simulation does not measure its plan"));
+  EXPECT_NO_THROW(SimulatedRun(Config("allreduce", {"plan=measure"}), std::nullopt, false));
+}
+
 TEST_F(SimulatedRunTest, AProfileOfAnotherModelIsRefused) {
   ModelProfile profile;
   profile.model = "other";

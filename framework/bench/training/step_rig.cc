@@ -82,7 +82,9 @@ StepRig::StepRig(const RunConfig& config)
       plan_(DecidePlan(config, *graph_, 1, ThreadsHere(1))),
       transport_(LocalWorld(1).Connect(0)),
       batch_(config.data.source->fields(), config.batch) {
-  net_ = MakeNet(*graph_, {.shares = {config.batch}, .parts = parts_}, plan_);
+  net_ = MakeNet(*graph_,
+                 {.shares = {config.batch}, .parts = parts_, .measure = config.plan == "measure"},
+                 plan_);
   std::vector<float> weights(static_cast<size_t>(graph_->weights().size()));
   graph_->InitializeWeights(config.seed, weights.data());
   std::vector<float> state(static_cast<size_t>(graph_->state().size()));
