@@ -23,6 +23,19 @@ case ${1:-} in
     ;;
 esac
 
+# Where CUDA's compiler is, the CUDA module can be built.  It needs cudnn-frontend, too, which pip fetches.
+frontend=$(dirname "$0")/install-cudnn-frontend.sh
+if command -v nvcc >/dev/null 2>&1 || [ -x /usr/local/cuda/bin/nvcc ]; then
+  if [ "$(id -u)" = 0 ] && ! python3 -m pip --version >/dev/null 2>&1; then
+    packages="$packages python3-pip"
+  else
+    "$frontend" || echo "$0: there is no CUDA module without cudnn-frontend" >&2
+    frontend=""
+  fi
+else
+  frontend=""
+fi
+
 missing=""
 for package in $packages; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
@@ -53,3 +66,4 @@ apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get"
   $apt -o DPkg::Lock::Timeout=300 update -qq
   $apt -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $missing
 } >/dev/null
+[ -z "$frontend" ] || "$frontend" || echo "$0: there is no CUDA module without cudnn-frontend" >&2

@@ -144,7 +144,7 @@ train_full() {
   part_of "$dtrain" train --device cuda --resume auto --output "$logs/full-$name" --config "$@"
 }
 
-layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:LossScaling.*:DeviceDataset.*:Rules/*:*PooledConvolution*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
+layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:LossScaling.*:DeviceDataset.*:Rules/*:*PooledConvolution*:ConvolutionEngines.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
 
 run_part() {
   case $1 in

@@ -8,6 +8,10 @@
 // writes the largest, which wins.  In the backward pass only winners have gradients, and a line is a row of windows.  The
 // results have the bits of two layers, and the image between them is never in memory.  Gradients differ in the order of
 // additions, and where x is infinite: a gradient of 0 times that is left out.
+#include <cstdint>
+#include <string>
+
+#include "framework/core/error.h"
 #include "framework/kernels/cuda/column_sums.h"
 #include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/images.h"
@@ -18,6 +22,12 @@
 
 namespace dtrain {
 namespace {
+
+// Returns an extent as an int, by which indices are divided.  Throws ShapeError if it is too large.
+int ToInt(int64_t extent) {
+  if (extent > INT32_MAX) throw ShapeError(std::to_string(extent) + " is too large a number");
+  return static_cast<int>(extent);
+}
 
 // Describes one axis (rows or columns) of image, window and output.
 struct Side {

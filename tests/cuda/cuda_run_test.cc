@@ -18,6 +18,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr char kOnDigits[] =
     "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=256 "
@@ -253,6 +255,67 @@ layers:
   ASSERT_EQ(Run(frozen + "--device cpu --set max_steps=3 --output run").code, 0);
   ASSERT_EQ(Run(frozen + "--resume auto --output run").code, 0);
   EXPECT_THAT(differing("run"), ElementsAre("conv2.weight", "fc.bias", "fc.weight"));
+}
+
+// Some batches are of 8 images, of which the stand-in computes a gradient by another engine than that of the plan.
+TEST_F(CudaRunTest, TheEnginesOfAPlanAreFollowed) {
+  std::ofstream(folder_ / "model.yaml") << R"(
+name: wide
+layers:
+  - {name: conv1, type: convolution, outputs: 32, kernel: 3, stride: 2}
+  - {name: conv2, type: convolution, outputs: 32, kernel: 3}
+  - {name: flat, type: flatten}
+  - {name: fc, type: inner_product, outputs: 10}
+  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
+)";
+  const std::string run = std::string(kOnDigits) +
+                          "--set model.name=$OUT/model.yaml --set data.train_samples=40 "
+                          "--set batch=16 --set epochs=2 --set precision=tf32 ";
+  const auto kernel = [&](const std::string& file) {
+    const auto plan = nlohmann::json::parse(Slurp(folder_ / file));
+    return plan.at("kernels").at("conv2").get<std::string>();
+  };
+  // Runs it undisturbed, and in two parts, which must have the same bits.
+  const auto in_parts = [&](const std::string& name, const std::string& keys) {
+    ASSERT_EQ(Run(run + keys + "--output " + name).code, 0);
+    ASSERT_EQ(Run(run + keys + "--set max_steps=2 --output " + name + "2").code, 0);
+    const Outcome resumed = Run(run + keys + "--resume auto --output " + name + "2");
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, Not(HasSubstr("not bit-equal")));
+    EXPECT_EQ(WeightsOf(name + "2"), WeightsOf(name)) << name;
+    EXPECT_EQ(kernel(name + "2/plan.json"), kernel(name + "/plan.json"));
+  };
+  in_parts("rule", "");
+  EXPECT_THAT(kernel("rule/plan.json"), StartsWith("cudnn:eng"));
+  ASSERT_EQ(Run("time --config rule/config.yaml --iterations 2 --tune tuned.json").code, 0);
+  in_parts("tuned", "--set plan=tuned.json ");
+  EXPECT_EQ(kernel("tuned/plan.json"), kernel("tuned.json"));
+  ASSERT_EQ(Run(run + "--set plan=measure --output measured").code, 0);
+  EXPECT_THAT(kernel("measured/plan.json"), StartsWith("cudnn:eng"));
+
+  std::string other = Slurp(folder_ / "tuned.json");
+  other.replace(other.find("cudnn:eng"), 9, "cudnn:eng99");
+  std::ofstream(folder_ / "other.json") << other;
+  const Outcome elsewhere = Run(run + "--output other --set plan=other.json");
+  ASSERT_EQ(elsewhere.code, 0) << elsewhere.err;
+  EXPECT_THAT(elsewhere.err,
+              AllOf(HasSubstr("not bit-equal to the runs of the plan: layer 'conv2' is computed by "
+                              "cudnn:"),
+                    HasSubstr("not by cudnn:eng99")));
+  if (ModuleBesideTests()) return;  // what follows names an engine of the stand-in
+  const std::string file = Slurp(folder_ / "rule/plan.json"), rule = kernel("rule/plan.json");
+  std::string slow = file;
+  slow.replace(slow.find(rule), rule.size(), "cudnn:eng4,eng4,eng1_k2=0");
+  std::ofstream(folder_ / "slow.json") << slow;
+  in_parts("slow", "--set plan=slow.json ");
+  EXPECT_NE(WeightsOf("slow"), WeightsOf("rule"));
+  const Outcome replayed = Run(run +
+                               "--workers 2 --set strategy.name=ps_asp --set strategy.record=true "
+                               "--set plan=measure --output record");
+  ASSERT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(Run("simulate --replay record/record.bin").code, 0);
+  EXPECT_EQ(
+      Run(run + "--workers 2 --set strategy.name=auto --set plan=measure --output chosen").code, 0);
 }
 
 // For every command --device means what the key `device` of a config means.

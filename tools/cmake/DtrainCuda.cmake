@@ -1,5 +1,5 @@
 # The CUDA module: libdtrain_cuda.so beside the program, which opens it at run time (framework/device/cuda/module.h).
-# It is built if a toolkit with cuDNN is found; DTRAIN_HAS_CUDA is then true.
+# It is built if a toolkit with cuDNN and cudnn-frontend are found; DTRAIN_HAS_CUDA is then true.
 if(DTRAIN_CUDA STREQUAL "ON")
   find_package(CUDAToolkit REQUIRED)
 elseif(DTRAIN_CUDA STREQUAL "AUTO" AND NOT DTRAIN_SANITIZE)
@@ -8,12 +8,19 @@ endif()
 if(CUDAToolkit_FOUND)
   find_library(DTRAIN_CUDNN cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
   find_path(DTRAIN_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  if(DTRAIN_CUDNN AND DTRAIN_CUDNN_INCLUDE)
+  # launch/install-cudnn-frontend.sh puts it there: this version, since what we call is not all a stable interface.
+  find_path(DTRAIN_CUDNN_FRONTEND cudnn_frontend.h HINTS ${CMAKE_SOURCE_DIR}/build/cudnn-frontend/include NO_DEFAULT_PATH)
+  if(DTRAIN_CUDNN AND DTRAIN_CUDNN_INCLUDE AND DTRAIN_CUDNN_FRONTEND)
     set(DTRAIN_HAS_CUDA ON)
-  elseif(DTRAIN_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "DTRAIN_CUDA=ON needs cuDNN: cudnn.h and libcudnn.so were not found")
+  elseif(NOT DTRAIN_CUDNN OR NOT DTRAIN_CUDNN_INCLUDE)
+    set(missing "cuDNN was not found: cudnn.h and libcudnn.so")
   else()
-    message(STATUS "No CUDA module: the toolkit is there, cuDNN is not")
+    set(missing "cudnn-frontend was not found: launch/install-cudnn-frontend.sh fetches it")
+  endif()
+  if(missing AND DTRAIN_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "DTRAIN_CUDA=ON: ${missing}")
+  elseif(missing)
+    message(STATUS "No CUDA module: ${missing}")
   endif()
 endif()
 
@@ -21,7 +28,22 @@ endif()
 function(dtrain_cuda_sources result)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/framework/device/cuda/*_cuda.cc
     ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/*_cuda.c[cu] ${CMAKE_SOURCE_DIR}/layers/*/*_cuda.c[cu])
+  list(FILTER sources EXCLUDE REGEX "/convolution_pass_cuda.cc$")
   set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# The one source with cudnn-frontend's headers, which take longer than a dozen others.  It calls no kernel of ours, so it
+# is compiled once, for the module and for the fake one.
+function(dtrain_cudnn_passes)
+  add_library(dtrain_cudnn_passes OBJECT ${CMAKE_SOURCE_DIR}/layers/convolution/convolution_pass_cuda.cc)
+  dtrain_compile_options(dtrain_cudnn_passes)
+  target_include_directories(dtrain_cudnn_passes PRIVATE ${CMAKE_SOURCE_DIR} ${DTRAIN_CUDNN_INCLUDE})
+  target_include_directories(dtrain_cudnn_passes SYSTEM PRIVATE ${DTRAIN_CUDNN_FRONTEND} ${CUDAToolkit_INCLUDE_DIRS})
+  # Without its reading and writing of JSON, which we do not use, it is compiled in half the time.
+  target_compile_definitions(dtrain_cudnn_passes PRIVATE CUDNN_FRONTEND_SKIP_JSON_LIB)
+  target_compile_options(dtrain_cudnn_passes PRIVATE -O1)
+  target_link_libraries(dtrain_cudnn_passes PRIVATE fmt::fmt)
+  set_target_properties(dtrain_cudnn_passes PROPERTIES UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
 # Settings of the module and of the fake one in the tests.  Symbols of the framework stay undefined: the program
@@ -32,7 +54,7 @@ function(dtrain_cuda_options target)
   # For this source alone, so that a new revision does not recompile everything.
   set_source_files_properties(${CMAKE_SOURCE_DIR}/framework/device/cuda/module_cuda.cc PROPERTIES
     COMPILE_DEFINITIONS "DTRAIN_BUILD=\"${PROJECT_VERSION} ${DTRAIN_REVISION}\"")
-  target_link_libraries(${target} PRIVATE fmt::fmt)
+  target_link_libraries(${target} PRIVATE fmt::fmt dtrain_cudnn_passes)
   # Kernels of layers have short names for what is theirs: ten files have none twice.
   set_target_properties(${target} PROPERTIES OUTPUT_NAME dtrain_cuda UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
@@ -67,6 +89,7 @@ if(DTRAIN_HAS_CUDA)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
+  dtrain_cudnn_passes()
   dtrain_cuda_sources(sources)
   # Solvers and residuals round as the CPU's do, and treat denormals as zeros; memory bandwidth limits them.
   set(exact ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/solver_cuda.cu ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu)

@@ -19,7 +19,7 @@
 namespace dtrain {
 
 // Throws Error (exit code 1) with the call's name if a call of CUDA, cuBLAS or cuDNN has failed:
-// "cudnnConvolutionForward failed: CUDNN_STATUS_EXECUTION_FAILED".  An error in a kernel is often reported only by a
+// "cudnnBackendExecute failed: CUDNN_STATUS_EXECUTION_FAILED".  An error in a kernel is often reported only by a
 // later call.
 void CheckCall(cudaError_t status, const char* call);
 void CheckCall(cublasStatus_t status, const char* call);

@@ -1,9 +1,15 @@
-// cuDNN of the stand-in (stream.h): naive loops that follow the given descriptors.  It is strict:
-// descriptors that do not fit together, or operands outside the device's memory, stop the program.
+// cuDNN's graph API of the stand-in (stream.h), as far as convolutions need it: descriptors that hold what they are given,
+// a catalogue of engines, and naive loops.  It is strict: operands outside the device's memory stop the program, and so
+// does an engine that the module must not take.
 #include <cuda_bf16.h>
 #include <cudnn.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/cuda/standin/stream.h"
@@ -15,11 +21,56 @@ struct cudnnContext {
   cudaStream_t stream = nullptr;
 };
 
-// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width).  Channels
-// are last in memory; values are fp32 or bf16.
-struct cudnnTensorStruct {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 31;  // per tensor
+constexpr size_t kTooMuch = size_t{3} << 30;        // bytes of workspace, of one engine
+
+// What a descriptor holds: values and other descriptors by the names of attributes.  A descriptor that is given to another
+// one lives as long as that.
+struct Node {
+  cudnnBackendDescriptorType_t type = {};
+  bool finalized = false;
+  std::map<cudnnBackendAttributeName_t, std::vector<std::byte>> values;
+  std::map<cudnnBackendAttributeName_t, std::vector<std::shared_ptr<Node>>> nodes;
+
+  template <class T>
+  std::vector<T> All(cudnnBackendAttributeName_t name) const {
+    const auto it = values.find(name);
+    if (it == values.end()) return {};
+    std::vector<T> all(it->second.size() / sizeof(T));
+    std::memcpy(all.data(), it->second.data(), all.size() * sizeof(T));
+    return all;
+  }
+  template <class T>
+  T One(cudnnBackendAttributeName_t name, T otherwise = {}) const {
+    const std::vector<T> all = All<T>(name);
+    return all.empty() ? otherwise : all[0];
+  }
+  template <class T>
+  void Set(cudnnBackendAttributeName_t name, T value) {
+    std::vector<std::byte>& bytes = values[name];
+    bytes.resize(sizeof(T));
+    std::memcpy(bytes.data(), &value, sizeof(T));
+  }
+  std::shared_ptr<Node> Only(cudnnBackendAttributeName_t name) const {
+    const auto it = nodes.find(name);
+    return it == nodes.end() || it->second.empty() ? nullptr : it->second[0];
+  }
+};
+
+struct Descriptor {
+  std::shared_ptr<Node> node;
+};
+std::shared_ptr<Node>& NodeOf(cudnnBackendDescriptor_t descriptor) {
+  return static_cast<Descriptor*>(descriptor)->node;
+}
+
+// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width).  Channels are last in memory.
+struct Images {
   int64_t n = 0, c = 0, h = 0, w = 0;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  int64_t uid = 0, alignment = 0;
 
   int64_t count() const { return n * c * h * w; }
   size_t bytes() const {
@@ -29,46 +80,55 @@ struct cudnnTensorStruct {
     return ((image * h + row) * w + column) * c;
   }
 };
-struct cudnnFilterStruct : cudnnTensorStruct {};
 
-struct cudnnConvolutionStruct {
-  int64_t pad_height = 0, pad_width = 0, stride_height = 0, stride_width = 0;
-  int64_t dilation_height = 1, dilation_width = 1;
-  int64_t groups = 1;
-  bool has_math_type = false;
-};
+Images ImagesOf(const Node& tensor) {
+  const auto extents = tensor.All<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+  if (extents.size() != 4) return {};
+  return {extents[0],
+          extents[1],
+          extents[2],
+          extents[3],
+          tensor.One<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE),
+          tensor.One<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID),
+          tensor.One<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)};
+}
 
-namespace {
-
-constexpr int64_t kMaxElements = int64_t{1} << 31;  // per tensor
-
-cudnnStatus_t SetExtents(cudnnTensorFormat_t format, cudnnDataType_t type,
-                         cudnnTensorStruct extents, cudnnTensorStruct* to) {
-  if (format != CUDNN_TENSOR_NHWC) return CUDNN_STATUS_NOT_SUPPORTED;
-  if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16 && type != CUDNN_DATA_HALF) {
+cudnnStatus_t CheckTensor(const Node& tensor) {
+  const Images images = ImagesOf(tensor);
+  if (images.n < 1 || images.c < 1 || images.h < 1 || images.w < 1) return CUDNN_STATUS_BAD_PARAM;
+  const std::vector<int64_t> last = {images.c * images.h * images.w, 1, images.w * images.c,
+                                     images.c};
+  if (tensor.All<int64_t>(CUDNN_ATTR_TENSOR_STRIDES) != last || images.count() >= kMaxElements) {
     return CUDNN_STATUS_NOT_SUPPORTED;
   }
-  extents.type = type;
-  if (extents.n < 1 || extents.c < 1 || extents.h < 1 || extents.w < 1) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  if (extents.count() >= kMaxElements) return CUDNN_STATUS_NOT_SUPPORTED;
-  *to = extents;
-  return CUDNN_STATUS_SUCCESS;
+  const std::set<cudnnDataType_t> known = {CUDNN_DATA_FLOAT, CUDNN_DATA_BFLOAT16, CUDNN_DATA_HALF};
+  return known.contains(images.type) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
+
+enum class Pass { kForward, kData, kWeights };
 
 // A convolution: y [N, H', W', O] of x [N, H, W, C] and w [O, KH, KW, C / groups].
 struct Problem {
-  cudnnTensorStruct x, w, y;
-  cudnnConvolutionStruct window;
+  Pass pass = Pass::kForward;
+  Images x, w, y;
+  int64_t pad_height = 0, pad_width = 0, stride_height = 0, stride_width = 0;
+  int64_t dilation_height = 1, dilation_width = 1;
+  bool adds = false;
 
+  int64_t groups() const { return x.c / w.c; }
   bool Fits() const {
-    const int64_t height = (w.h - 1) * window.dilation_height + 1;
-    const int64_t width = (w.w - 1) * window.dilation_width + 1;
-    return x.type == w.type && x.type == y.type && x.n == y.n && x.c == w.c * window.groups &&
-           w.n == y.c && w.n % window.groups == 0 && window.has_math_type &&
-           y.h == (x.h + 2 * window.pad_height - height) / window.stride_height + 1 &&
-           y.w == (x.w + 2 * window.pad_width - width) / window.stride_width + 1;
+    const int64_t height = (w.h - 1) * dilation_height + 1, width = (w.w - 1) * dilation_width + 1;
+    return x.type == w.type && x.type == y.type && x.n == y.n && x.c % w.c == 0 && w.n == y.c &&
+           w.n % groups() == 0 && y.h == (x.h + 2 * pad_height - height) / stride_height + 1 &&
+           y.w == (x.w + 2 * pad_width - width) / stride_width + 1;
+  }
+  const Images& result() const {
+    if (pass == Pass::kForward) return y;
+    return pass == Pass::kData ? x : w;
+  }
+  const char* name() const {
+    if (pass == Pass::kForward) return "convolution forward";
+    return pass == Pass::kData ? "convolution data gradient" : "convolution weight gradient";
   }
 
   // Calls taps(y_offset, x_offset, w_offset) for each pixel of y and each tap that meets a pixel of
@@ -78,18 +138,18 @@ struct Problem {
   void ForEachTap(const Taps& taps) const {
     for (int64_t i = 0; i < y.n * y.h * y.w; ++i) {
       const int64_t image = i / (y.h * y.w);
-      const int64_t top = i / y.w % y.h * window.stride_height - window.pad_height;
-      const int64_t left = i % y.w * window.stride_width - window.pad_width;
+      const int64_t top = i / y.w % y.h * stride_height - pad_height;
+      const int64_t left = i % y.w * stride_width - pad_width;
       for (int64_t tap = 0; tap < w.h * w.w; ++tap) {
-        const int64_t row = top + tap / w.w * window.dilation_height;
-        const int64_t column = left + tap % w.w * window.dilation_width;
+        const int64_t row = top + tap / w.w * dilation_height;
+        const int64_t column = left + tap % w.w * dilation_width;
         if (row < 0 || row >= x.h || column < 0 || column >= x.w) continue;
         taps(i * y.c, x.At(image, row, column), tap * w.c);
       }
     }
   }
   int64_t OutputWeights() const { return w.h * w.w * w.c; }
-  int64_t FirstChannel(int64_t output) const { return output / (w.n / window.groups) * w.c; }
+  int64_t FirstChannel(int64_t output) const { return output / (w.n / groups()) * w.c; }
 };
 
 void Forward(const Problem& p, const float* x, const float* w, double* y) {
@@ -126,28 +186,238 @@ void BackwardFilter(const Problem& p, const float* x, const float* dy, double* d
   });
 }
 
-// The workspace that a pass was given, and below it the size that each pass requires, different for
-// each.
-struct Workspace {
-  void* memory;
-  size_t bytes;
-};
-size_t ForwardBytes(const Problem& p) { return static_cast<size_t>(p.w.count()) * 4 + 20; }
-size_t DataBytes(const Problem& p) { return static_cast<size_t>(p.x.c) * 64 + 4; }
-size_t FilterBytes(const Problem& p) { return static_cast<size_t>(p.y.count()) * 4; }
+// Returns the problem of an operation.
+Problem ProblemOf(const Node& operation) {
+  using Name = cudnnBackendAttributeName_t;
+  struct Names {
+    Pass pass;
+    Name x, w, y, window, beta;
+  };
+  static const std::map<cudnnBackendDescriptorType_t, Names> names = {
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+       {Pass::kForward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA}},
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+       {Pass::kData, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA}},
+      {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+       {Pass::kWeights, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}}};
+  const Names& of = names.at(operation.type);
+  const Node& window = *operation.Only(of.window);
+  const auto pad = window.All<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+  const auto stride = window.All<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+  const auto dilation = window.All<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  if (pad != window.All<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS)) {
+    Refuse("cudnnBackendFinalize", "the two sides' paddings differ");
+  }
+  return {of.pass,
+          ImagesOf(*operation.Only(of.x)),
+          ImagesOf(*operation.Only(of.w)),
+          ImagesOf(*operation.Only(of.y)),
+          pad[0],
+          pad[1],
+          stride[0],
+          stride[1],
+          dilation[0],
+          dilation[1],
+          operation.One<float>(of.beta) != 0};
+}
 
-struct Operand {
-  const void* memory;
-  const cudnnTensorStruct& tensor;
+Problem ProblemOfGraph(const Node& graph) {
+  return ProblemOf(*graph.Only(CUDNN_ATTR_OPERATIONGRAPH_OPS));
+}
+
+constexpr int64_t kFewImages = 12;
+
+// The catalogue.  What the heuristics list first are engines that must not be taken.
+enum Engine : int64_t {
+  kPlain = 0,  // for all but weight gradients of groups with dilation; it adds unless it is dilated
+  kTensorCores,  // rounds fp32 to TF32; not for images of one channel, nor for weight gradients of few images
+  kRandom,    // does not repeat its results
+  kLarge,     // wants a huge workspace
+  kFallback,  // as kPlain, but its results are larger by a bit; it is listed first for few images, else among the fallbacks
+  kEngines
 };
 
-float Get(const cudnnTensorStruct& tensor, const void* memory, int64_t i) {
+bool Supports(int64_t engine, const Problem& p) {
+  const bool dilated = p.dilation_height > 1 || p.dilation_width > 1;
+  if (p.adds && dilated) return false;
+  // As on an H200, where an engine for many images may not take a few.
+  if (engine == kTensorCores && p.pass == Pass::kWeights && p.x.n < kFewImages) return false;
+  if (p.pass == Pass::kWeights && p.groups() > 1 && dilated) return false;
+  return engine != kTensorCores || p.x.c > 1;
+}
+
+std::vector<cudnnBackendNumericalNote_t> NotesOf(int64_t engine) {
+  if (engine == kTensorCores) return {CUDNN_NUMERICAL_NOTE_TENSOR_CORE};
+  if (engine == kRandom) return {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC};
+  return {};
+}
+
+// An engine with its one knob; -1: it has none.
+struct Config {
+  int64_t engine = 0, tile = -1;
+};
+// As on an H200, few images have other engines.
+std::vector<Config> Listed(cudnnBackendHeurMode_t mode, const Problem& p) {
+  if (mode == CUDNN_HEUR_MODE_FALLBACK) return {{kFallback}};
+  if (mode == CUDNN_HEUR_MODE_B) return {{kTensorCores, 0}, {kPlain, 1}, {kPlain, 0}};
+  return {{kRandom}, {kLarge}, p.x.n < kFewImages ? Config{kFallback} : Config{kTensorCores, 1}};
+}
+
+void MakeEngine(const std::shared_ptr<Node>& graph, int64_t engine, Node* node) {
+  node->nodes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = {graph};
+  node->Set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, engine);
+  node->finalized = true;
+}
+
+void MakeConfig(const std::shared_ptr<Node>& graph, const Config& config, Node* node) {
+  auto engine = std::make_shared<Node>();
+  engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
+  MakeEngine(graph, config.engine, engine.get());
+  node->nodes[CUDNN_ATTR_ENGINECFG_ENGINE] = {engine};
+  node->finalized = true;
+  if (config.tile < 0) return;
+  auto choice = std::make_shared<Node>();
+  choice->type = CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR;
+  choice->Set(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_KNOB_TYPE_TILE_SIZE);
+  choice->Set(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, config.tile);
+  node->nodes[CUDNN_ATTR_ENGINECFG_KNOB_CHOICES] = {choice};
+}
+
+// The bytes differ between passes and knobs.
+size_t WorkspaceOf(const Problem& p, const Config& config) {
+  if (config.engine == kLarge) return kTooMuch;
+  if (p.pass == Pass::kData) return static_cast<size_t>(p.x.c) * 64 + 4;
+  if (p.pass == Pass::kWeights) return static_cast<size_t>(p.y.count()) * 4;
+  return static_cast<size_t>(p.w.count()) * 4 + 20 + static_cast<size_t>(config.tile + 1) * 8;
+}
+
+Config ConfigOf(const Node& node) {
+  Config config{
+      node.Only(CUDNN_ATTR_ENGINECFG_ENGINE)->One<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)};
+  if (const auto choice = node.Only(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES)) {
+    config.tile = choice->One<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+  }
+  return config;
+}
+std::shared_ptr<Node> GraphOfConfig(const Node& node) {
+  return node.Only(CUDNN_ATTR_ENGINECFG_ENGINE)->Only(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+}
+
+cudnnStatus_t FinalizePlan(Node& plan) {
+  const Node& node = *plan.Only(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const Problem problem = ProblemOfGraph(*GraphOfConfig(node));
+  const Config config = ConfigOf(node);
+  if (!Supports(config.engine, problem)) return CUDNN_STATUS_NOT_SUPPORTED;
+  plan.Set(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+           static_cast<int64_t>(WorkspaceOf(problem, config)));
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t Finalize(Node& node) {
+  switch (node.type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+      return CheckTensor(node);
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR: {
+      const auto type = node.One<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+      const auto mode = node.One<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE);
+      const bool known = type == CUDNN_DATA_FLOAT && mode == CUDNN_CROSS_CORRELATION &&
+                         node.One<int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) == 2;
+      return known ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return ProblemOf(node).Fits() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    case CUDNN_BACKEND_ENGINE_DESCRIPTOR: {
+      const auto engine = node.One<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+      return engine < kEngines ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    }
+    case CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR: {
+      const auto value = node.One<int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+      return value == 0 || value == 1 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    }
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+      return FinalizePlan(node);
+    default:
+      return CUDNN_STATUS_SUCCESS;
+  }
+}
+
+size_t SizeOf(cudnnBackendAttributeType_t type) {
+  switch (type) {
+    case CUDNN_TYPE_BOOLEAN:
+      return sizeof(bool);
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_DOUBLE:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_HANDLE:
+      return 8;
+    case CUDNN_TYPE_CHAR:
+      return 1;
+    default:
+      return sizeof(int);  // enumerations, float, int32
+  }
+}
+
+// Fills at most `asked` descriptors that the caller has made, and returns how many; if it asks for 0, how many there are.
+template <class Fill>
+int64_t FillNodes(int64_t there, int64_t asked, void* array, const Fill& fill) {
+  auto* const descriptors = static_cast<cudnnBackendDescriptor_t*>(array);
+  const int64_t count = asked == 0 ? there : std::min(asked, there);
+  for (int64_t i = 0; array != nullptr && i < count; ++i) {
+    fill(i, NodeOf(descriptors[i]));
+  }
+  return count;
+}
+
+cudnnStatus_t GetNodes(const Node& node, cudnnBackendAttributeName_t name, int64_t asked,
+                       int64_t* count, void* array) {
+  int64_t filled = 0;
+  if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
+    const std::shared_ptr<Node> graph = node.Only(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    const std::vector<Config> listed = Listed(
+        node.One<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE), ProblemOfGraph(*graph));
+    filled = FillNodes(static_cast<int64_t>(listed.size()), asked, array,
+                       [&](int64_t i, const std::shared_ptr<Node>& config) {
+                         MakeConfig(graph, listed[static_cast<size_t>(i)], config.get());
+                       });
+  } else {
+    const auto it = node.nodes.find(name);
+    const int64_t there = it == node.nodes.end() ? 0 : static_cast<int64_t>(it->second.size());
+    filled = FillNodes(there, asked, array, [&](int64_t i, std::shared_ptr<Node>& other) {
+      other = it->second[static_cast<size_t>(i)];
+    });
+  }
+  if (count != nullptr) *count = filled;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t GetNotes(const Node& engine, int64_t asked, int64_t* count, void* array) {
+  const auto notes = NotesOf(engine.One<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  *count = std::min(asked, static_cast<int64_t>(notes.size()));
+  if (array != nullptr && !notes.empty()) {
+    std::memcpy(array, notes.data(), static_cast<size_t>(*count) * sizeof(notes[0]));
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+float Get(const Images& tensor, const void* memory, int64_t i) {
   if (tensor.type == CUDNN_DATA_HALF) return __half2float(static_cast<const __half*>(memory)[i]);
   return tensor.type == CUDNN_DATA_BFLOAT16
              ? __bfloat162float(static_cast<const __nv_bfloat16*>(memory)[i])
              : static_cast<const float*>(memory)[i];
 }
-void Set(const cudnnTensorStruct& tensor, void* memory, int64_t i, float value) {
+void Set(const Images& tensor, void* memory, int64_t i, float value) {
   if (tensor.type == CUDNN_DATA_BFLOAT16) {
     static_cast<__nv_bfloat16*>(memory)[i] = __float2bfloat16_rn(value);
   } else if (tensor.type == CUDNN_DATA_HALF) {
@@ -157,86 +427,96 @@ void Set(const cudnnTensorStruct& tensor, void* memory, int64_t i, float value) 
   }
 }
 
-std::vector<float> Floats(const cudnnTensorStruct& tensor, const void* memory) {
+std::vector<float> Floats(const Images& tensor, const void* memory) {
   std::vector<float> floats(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < floats.size(); ++i)
     floats[i] = Get(tensor, memory, static_cast<int64_t>(i));
   return floats;
 }
 
-// Once the stream gets there, overwrites the workspace and computes result = alpha * pass(sums) +
-// beta * result.
-template <class Pass>
-cudnnStatus_t Run(cudnnHandle_t handle, const char* call, const Problem& problem,
-                  const Operand (&operands)[3], Workspace workspace, size_t wanted,
-                  const void* alpha, const void* beta, const Pass& pass) {
-  if (!problem.Fits()) Refuse(call, "the descriptors do not fit together");
-  if (workspace.bytes < wanted) Refuse(call, "the workspace is smaller than was asked for");
-  if (!OnDevice(workspace.memory, workspace.bytes)) Refuse(call, "the workspace lies elsewhere");
-  for (const Operand& operand : operands) {
-    if (!OnDevice(operand.memory, operand.tensor.bytes())) {
-      Refuse(call, "an operand is no memory of the device of that size");
-    }
+// Returns what tensor cores make of fp32 factors: ten bits of fraction remain.
+float ToTf32(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  bits = (bits + 0xfff + (bits >> 13 & 1)) & ~uint32_t{0x1fff};
+  std::memcpy(&value, &bits, sizeof(bits));
+  return value;
+}
+
+std::vector<float> Factors(const Images& tensor, const void* memory, int64_t engine) {
+  std::vector<float> factors = Floats(tensor, memory);
+  if (engine == kTensorCores && tensor.type == CUDNN_DATA_FLOAT) {
+    std::transform(factors.begin(), factors.end(), factors.begin(), ToTf32);
   }
-  const float one = *static_cast<const float*>(alpha), old = *static_cast<const float*>(beta);
-  const Operand &first = operands[0], &second = operands[1];
-  void* const result = const_cast<void*>(operands[2].memory);
-  const auto bytes = [](const Operand& operand) {
-    return dtrain::Reads(static_cast<const char*>(operand.memory),
-                         static_cast<int64_t>(operand.tensor.bytes()));
+  return factors;
+}
+
+void Compute(const Problem& p, int64_t engine, const void* x, const void* w, const void* y,
+             double* sums) {
+  if (p.pass == Pass::kForward) {
+    Forward(p, Factors(p.x, x, engine).data(), Factors(p.w, w, engine).data(), sums);
+  } else if (p.pass == Pass::kData) {
+    BackwardData(p, Factors(p.w, w, engine).data(), Factors(p.y, y, engine).data(), sums);
+  } else {
+    BackwardFilter(p, Factors(p.x, x, engine).data(), Factors(p.y, y, engine).data(), sums);
+  }
+}
+
+// Returns the operand that a variant pack has for a tensor.
+void* OperandOf(const Node& pack, const Images& tensor) {
+  const auto uids = pack.All<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  const auto pointers = pack.All<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  const auto at = std::find(uids.begin(), uids.end(), tensor.uid) - uids.begin();
+  if (static_cast<size_t>(at) >= pointers.size()) {
+    Refuse("cudnnBackendExecute", "the variant pack lacks a tensor");
+  }
+  void* const memory = pointers[static_cast<size_t>(at)];
+  if (reinterpret_cast<uintptr_t>(memory) % static_cast<uintptr_t>(tensor.alignment) != 0) {
+    Refuse("cudnnBackendExecute", "an operand is not aligned as its descriptor says");
+  }
+  if (!OnDevice(memory, tensor.bytes())) {
+    Refuse("cudnnBackendExecute", "an operand is no memory of the device of that size");
+  }
+  return memory;
+}
+
+// Once the stream gets there, overwrites the workspace and computes result = pass(operands) + beta * result.
+void Execute(cudaStream_t stream, const Problem& p, const Config& config, const Node& pack) {
+  if (config.engine == kRandom || config.engine == kLarge) {
+    Refuse("cudnnBackendExecute",
+           "this engine does not repeat its results, or needs too much memory");
+  }
+  void* const x = OperandOf(pack, p.x);
+  void* const w = OperandOf(pack, p.w);
+  void* const y = OperandOf(pack, p.y);
+  const size_t room = WorkspaceOf(p, config);
+  void* const workspace = pack.One<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  if (!OnDevice(workspace, room))
+    Refuse("cudnnBackendExecute", "the workspace is too small, or lies elsewhere");
+  const auto access = [&](void* memory, const Images& tensor) {
+    auto* const bytes = static_cast<char*>(memory);
+    const auto count = static_cast<int64_t>(tensor.bytes());
+    return &tensor == &p.result() ? dtrain::Stores(bytes, count, p.adds)
+                                  : dtrain::Reads(bytes, count);
   };
-  const dtrain::Access written = dtrain::Stores(
-      static_cast<char*>(result), static_cast<int64_t>(operands[2].tensor.bytes()), old != 0);
   // The bytes of the workspace are not counted: what the real library does with its own is unknown.
-  const dtrain::Access room =
-      dtrain::Writes(static_cast<char*>(workspace.memory), static_cast<int64_t>(workspace.bytes))
-          .Only(0);
-  dtrain::standin::LaunchKernel(handle->stream, call, {bytes(first), bytes(second), written, room},
-                                [=, a = first.memory, a_desc = first.tensor, b = second.memory,
-                                 b_desc = second.tensor, desc = operands[2].tensor] {
-                                  std::memset(workspace.memory, 0xff, workspace.bytes);
-                                  std::vector<double> sums(static_cast<size_t>(desc.count()));
-                                  pass(Floats(a_desc, a).data(), Floats(b_desc, b).data(),
-                                       sums.data());
-                                  for (size_t i = 0; i < sums.size(); ++i) {
-                                    const auto at = static_cast<int64_t>(i);
-                                    const double was = old == 0 ? 0 : old * Get(desc, result, at);
-                                    Set(desc, result, at, static_cast<float>(one * sums[i] + was));
-                                  }
-                                  std::memset(workspace.memory, 0xff, workspace.bytes);
-                                });
-  return CUDNN_STATUS_SUCCESS;
-}
-
-// Create and Destroy implement a descriptor's two functions.
-template <class Struct>
-cudnnStatus_t Create(Struct** made) {
-  *made = new Struct;
-  return CUDNN_STATUS_SUCCESS;
-}
-template <class Struct>
-cudnnStatus_t Destroy(Struct* made) {
-  delete made;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-// The stand-in has only these algorithms.  One lacks images of one channel, another lacks groups
-// with dilation, so that the module must choose another algorithm in these cases.
-bool Supports(const Problem& p, cudnnConvolutionFwdAlgo_t algorithm) {
-  return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
-         (algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM && p.x.c > 1);
-}
-
-bool Supports(const Problem& p, cudnnConvolutionBwdFilterAlgo_t algorithm) {
-  const bool dilated = p.window.dilation_height > 1 || p.window.dilation_width > 1;
-  return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 && !(p.window.groups > 1 && dilated);
-}
-
-cudnnStatus_t AnswerBytes(const Problem& problem, bool supported, size_t wanted, size_t* bytes) {
-  if (!problem.Fits()) return CUDNN_STATUS_BAD_PARAM;
-  if (!supported) return CUDNN_STATUS_NOT_SUPPORTED;
-  *bytes = wanted;
-  return CUDNN_STATUS_SUCCESS;
+  const dtrain::Access scratch =
+      dtrain::Writes(static_cast<char*>(workspace), static_cast<int64_t>(room)).Only(0);
+  dtrain::standin::LaunchKernel(
+      stream, p.name(), {access(x, p.x), access(w, p.w), access(y, p.y), scratch}, [=] {
+        std::memset(workspace, 0xff, room);
+        const Images& tensor = p.result();
+        void* const result = p.pass == Pass::kForward ? y : p.pass == Pass::kData ? x : w;
+        std::vector<double> sums(static_cast<size_t>(tensor.count()));
+        Compute(p, config.engine, x, w, y, sums.data());
+        const double factor = config.engine == kFallback ? 1 + 1.2e-7 : 1;
+        for (size_t i = 0; i < sums.size(); ++i) {
+          const auto at = static_cast<int64_t>(i);
+          const double was = p.adds ? Get(tensor, result, at) : 0;
+          Set(tensor, result, at, static_cast<float>(factor * sums[i] + was));
+        }
+        std::memset(workspace, 0xff, room);
+      });
 }
 
 }  // namespace
@@ -250,118 +530,83 @@ void cudnnGetLastErrorString(char* text, size_t bytes) {
 size_t cudnnGetVersion() { return CUDNN_VERSION; }
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a status of the stand-in"; }
 
-cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return Create(handle); }
-cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) { return Destroy(handle); }
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  *handle = new cudnnContext;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete handle;
+  return CUDNN_STATUS_SUCCESS;
+}
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) { return Create(made); }
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t made) { return Destroy(made); }
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t desc, cudnnTensorFormat_t format,
-                                         cudnnDataType_t type, int n, int c, int h, int w) {
-  return SetExtents(format, type, {n, c, h, w}, desc);
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t* made) {
+  auto* const descriptor = new Descriptor{std::make_shared<Node>()};
+  descriptor->node->type = type;
+  *made = descriptor;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
+  delete static_cast<Descriptor*>(descriptor);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* made) { return Create(made); }
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t made) { return Destroy(made); }
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t desc, cudnnDataType_t type,
-                                         cudnnTensorFormat_t format, int k, int c, int h, int w) {
-  return SetExtents(format, type, {k, c, h, w}, desc);
-}
-
-cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* made) {
-  return Create(made);
-}
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t made) {
-  return Destroy(made);
-}
-cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t desc, int pad_h,
-                                              int pad_w, int u, int v, int dilation_h,
-                                              int dilation_w, cudnnConvolutionMode_t mode,
-                                              cudnnDataType_t type) {
-  if (pad_h < 0 || pad_w < 0 || u < 1 || v < 1 || dilation_h < 1 || dilation_w < 1) {
-    return CUDNN_STATUS_BAD_PARAM;
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void* array) {
+  Node& node = *NodeOf(descriptor);
+  if (node.finalized) return CUDNN_STATUS_NOT_INITIALIZED;
+  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    const auto* const others = static_cast<const cudnnBackendDescriptor_t*>(array);
+    std::vector<std::shared_ptr<Node>>& nodes = node.nodes[name];
+    nodes.clear();
+    for (int64_t i = 0; i < count; ++i) {
+      if (!NodeOf(others[i])->finalized) return CUDNN_STATUS_BAD_PARAM;
+      nodes.push_back(NodeOf(others[i]));
+    }
+    return CUDNN_STATUS_SUCCESS;
   }
-  if (mode != CUDNN_CROSS_CORRELATION || type != CUDNN_DATA_FLOAT) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
+  std::vector<std::byte>& bytes = node.values[name];
+  bytes.resize(static_cast<size_t>(count) * SizeOf(type));
+  if (!bytes.empty()) std::memcpy(bytes.data(), array, bytes.size());
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t asked,
+                                       int64_t* count, void* array) {
+  const Node& node = *NodeOf(descriptor);
+  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) return GetNodes(node, name, asked, count, array);
+  if (name == CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT) {
+    *static_cast<int64_t*>(array) = kEngines;
+    return CUDNN_STATUS_SUCCESS;
   }
-  *desc = {pad_h, pad_w, u, v, dilation_h, dilation_w};
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t desc, int groups) {
-  if (groups < 1) return CUDNN_STATUS_BAD_PARAM;
-  desc->groups = groups;
-  return CUDNN_STATUS_SUCCESS;
-}
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t desc, cudnnMathType_t) {
-  desc->has_math_type = true;
+  if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) return GetNotes(node, asked, count, array);
+  const auto it = node.values.find(name);
+  const size_t bytes = it == node.values.end() ? 0 : it->second.size();
+  if (count != nullptr) *count = static_cast<int64_t>(bytes / SizeOf(type));
+  if (array != nullptr && bytes > 0) std::memcpy(array, it->second.data(), bytes);
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
-    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t window, const cudnnTensorDescriptor_t y,
-    cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
-  const Problem problem = {*x, *w, *y, *window};
-  return AnswerBytes(problem, Supports(problem, algorithm), ForwardBytes(problem), bytes);
-}
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
-    cudnnHandle_t, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t window, const cudnnTensorDescriptor_t dx,
-    cudnnConvolutionBwdDataAlgo_t algorithm, size_t* bytes) {
-  const Problem problem = {*dx, *w, *dy, *window};
-  return AnswerBytes(problem, algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, DataBytes(problem),
-                     bytes);
-}
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t window, const cudnnFilterDescriptor_t dw,
-    cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
-  const Problem problem = {*x, *dw, *dy, *window};
-  return AnswerBytes(problem, Supports(problem, algorithm), FilterBytes(problem), bytes);
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
+  Node& node = *NodeOf(descriptor);
+  const cudnnStatus_t status = Finalize(node);
+  node.finalized = status == CUDNN_STATUS_SUCCESS;
+  return status;
 }
 
-cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
-                                      const cudnnTensorDescriptor_t x_desc, const void* x,
-                                      const cudnnFilterDescriptor_t w_desc, const void* w,
-                                      const cudnnConvolutionDescriptor_t window,
-                                      cudnnConvolutionFwdAlgo_t algorithm, void* workspace,
-                                      size_t bytes, const void* beta,
-                                      const cudnnTensorDescriptor_t y_desc, void* y) {
-  const Problem p = {*x_desc, *w_desc, *y_desc, *window};
-  if (!Supports(p, algorithm)) return CUDNN_STATUS_NOT_SUPPORTED;
-  return Run(handle, "cudnnConvolutionForward", p, {{x, p.x}, {w, p.w}, {y, p.y}},
-             {workspace, bytes}, ForwardBytes(p), alpha, beta,
-             [=](const float* x, const float* w, double* sums) { Forward(p, x, w, sums); });
-}
-cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
-                                           const cudnnFilterDescriptor_t w_desc, const void* w,
-                                           const cudnnTensorDescriptor_t dy_desc, const void* dy,
-                                           const cudnnConvolutionDescriptor_t window,
-                                           cudnnConvolutionBwdDataAlgo_t algorithm, void* workspace,
-                                           size_t bytes, const void* beta,
-                                           const cudnnTensorDescriptor_t dx_desc, void* dx) {
-  const Problem p = {*dx_desc, *w_desc, *dy_desc, *window};
-  if (algorithm != CUDNN_CONVOLUTION_BWD_DATA_ALGO_1) return CUDNN_STATUS_NOT_SUPPORTED;
-  return Run(handle, "cudnnConvolutionBackwardData", p, {{w, p.w}, {dy, p.y}, {dx, p.x}},
-             {workspace, bytes}, DataBytes(p), alpha, beta,
-             [=](const float* w, const float* dy, double* sums) { BackwardData(p, w, dy, sums); });
-}
-cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
-                                             const cudnnTensorDescriptor_t x_desc, const void* x,
-                                             const cudnnTensorDescriptor_t dy_desc, const void* dy,
-                                             const cudnnConvolutionDescriptor_t window,
-                                             cudnnConvolutionBwdFilterAlgo_t algorithm,
-                                             void* workspace, size_t bytes, const void* beta,
-                                             const cudnnFilterDescriptor_t dw_desc, void* dw) {
-  const Problem p = {*x_desc, *dw_desc, *dy_desc, *window};
-  if (!Supports(p, algorithm)) return CUDNN_STATUS_NOT_SUPPORTED;
-  return Run(
-      handle, "cudnnConvolutionBackwardFilter", p, {{x, p.x}, {dy, p.y}, {dw, p.w}},
-      {workspace, bytes}, FilterBytes(p), alpha, beta,
-      [=](const float* x, const float* dy, double* sums) { BackwardFilter(p, x, dy, sums); });
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack) {
+  const Node& config = *NodeOf(plan)->Only(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  Execute(handle->stream, ProblemOfGraph(*GraphOfConfig(config)), ConfigOf(config), *NodeOf(pack));
+  return CUDNN_STATUS_SUCCESS;
 }
 
 }  // extern "C"
