@@ -98,9 +98,10 @@ void RefuseUnequalTerms(const Study& study, const std::vector<UnequalTerm>& uneq
     if (term.why.empty()) errors.push_back(fmt::format("{}: {}", term.key, term.values));
   }
   for (const auto& [key, why] : study.why) {
-    const bool used = std::any_of(unequal.begin(), unequal.end(), [&](const UnequalTerm& term) {
-      return term.key == key || term.key.starts_with(key + ".");
-    });
+    const bool used =
+        std::any_of(unequal.begin(), unequal.end(), [&key = key](const UnequalTerm& term) {
+          return term.key == key || term.key.starts_with(key + ".");
+        });
     if (!used)
       throw ConfigError(study.file + ": why: '" + key + "' is equal for all methods", "remove it");
   }

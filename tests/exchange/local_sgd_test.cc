@@ -87,7 +87,7 @@ class LocalSgdTest : public ::testing::TestWithParam<std::tuple<Periods, plain::
     const auto strategy = MakeStrategy("local_sgd", fmt::format("period: {}", one.period));
     const Scheme scheme{.rule = rule, .boundary_every = boundary_every, .sentences = one.sentences};
     const Moments moments = PlainMoments(scheme, one.workers, one.period);
-    LocalWorld::Run(one.workers, [&](Transport& transport) {
+    LocalWorld::Run(one.workers, [&, &one = one](Transport& transport) {
       FollowRank(scheme, *strategy, moments, one.period, transport);
     });
   }

@@ -72,7 +72,7 @@ TEST(Precision, ALossIsScaledForOneWorkerWhoseGradientsStayOnItsGpu) {
                                   {"cluster: {slowdown: [2]}\n", "cluster.slowdown delays"},
                                   {"cluster: {step_seconds: 0.1}\n", "cluster.step_seconds delays"},
                                   {"gradients: {every: 5}\n", "reads them on the host"}}) {
-    EXPECT_THAT(WhatOf<ConfigError>([&] { read(more); }), HasSubstr(why)) << more;
+    EXPECT_THAT(WhatOf<ConfigError>([&, &more = more] { read(more); }), HasSubstr(why)) << more;
   }
 }
 
