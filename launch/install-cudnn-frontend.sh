@@ -23,5 +23,5 @@ mkdir "$folder"
 mv "$room/wheel/include" "$folder"
 mv "$room"/wheel/*.dist-info "$folder/license"
 echo "$version" >"$folder/version"
-# With sudo the build still belongs to the user.
+# The folder belongs to the user who builds in it, with sudo as well.
 [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-}" build

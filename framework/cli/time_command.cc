@@ -116,7 +116,7 @@ int TimeLayers(const TimeOptions& options, const Invocation& invocation) {
   if (!options.tune.empty()) {
     config.plan = "measure";
     // A plan is chosen by the largest share of a worker.
-    config.batch = (config.batch + config.workers - 1) / config.workers;
+    config.batch = LargestPart(config.batch, config.workers);
     if (config.workers > 1)
       log::Info("timing a worker's {} of {} samples", config.batch, given.batch);
   }

@@ -39,7 +39,8 @@ struct ExecutionPlan {
   // Cost of the compressor in a simulated run (cluster.compress_costs): it decides the order of events in virtual
   // time.  Empty in a real run, and where passes over memory are charged.
   CompressCost compress_cost;
-  std::map<std::string, std::string> kernels;  // layer -> KernelName (nn/kernel.h): "onednn", "cudnn:eng1,,eng4"
+  // layer -> KernelName (nn/kernel.h): "onednn", "cudnn:eng1,,eng4".
+  std::map<std::string, std::string> kernels;
 
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;
 };

@@ -103,8 +103,8 @@ class Net {
   // and plans the memory.  Cheap if the program exists already.
   void Prepare(Mode mode, std::span<const Shape> inputs);
   void Prepare(Mode mode, int64_t samples);
-  // Prepares training with so many samples, and makes its kernels those of all programs that are compiled from now on,
-  // with what they chose, as in a net that is given ChosenKernels(samples).
+  // Compiles the training program of this batch size.  Its kernels, with what they chose, become those of all programs that
+  // are compiled later, as in a net that is given ChosenKernels(samples).
   void FollowKernelsOf(int64_t samples);
 
   // Runs forward and backward.  Writes the gradients, zeros for frozen layers; a part that is not the first adds to

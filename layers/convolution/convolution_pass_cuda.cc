@@ -125,17 +125,6 @@ bool Disqualified(const ConvolutionProblem& problem, cudnnBackendDescriptor_t co
          (!problem.tf32 && fe::hasNumericalNote<CUDNN_NUMERICAL_NOTE_TENSOR_CORE>(config));
 }
 
-// Returns what qualifies, in the heuristics' order; empty where they know nothing.
-fe::EngineConfigList Listed(const Gpu& gpu, fe::OperationGraph& graph,
-                            const ConvolutionProblem& problem, fe::HeurMode_t mode) {
-  fe::EngineConfigList configs;
-  fe::get_heuristics_list(
-      std::vector<fe::HeurMode_t>{mode}, graph,
-      [&](cudnnBackendDescriptor_t config) { return Disqualified(problem, config); }, configs,
-      /*evaluate_all=*/false, /*sm_count=*/-1, gpu.properties);
-  return configs;
-}
-
 // Returns the plan of an engine; none if it does not compute this graph here, or needs too much memory.
 std::optional<fe::ExecutionPlan> PlanOf(const fe::ManagedOpaqueDescriptor& config) {
   try {
@@ -145,6 +134,33 @@ std::optional<fe::ExecutionPlan> PlanOf(const fe::ManagedOpaqueDescriptor& confi
   } catch (const fe::cudnnException&) {
     return {};
   }
+}
+
+// Calls visit(plan) for every engine that qualifies, in the heuristics' order, until it returns false.  The modes list some
+// engines again.
+void VisitListed(const Gpu& gpu, fe::OperationGraph& graph, const ConvolutionProblem& problem,
+                 const std::function<bool(fe::ExecutionPlan)>& visit) {
+  for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}) {
+    fe::EngineConfigList configs;  // stays empty where the heuristics know nothing
+    fe::get_heuristics_list(
+        std::vector<fe::HeurMode_t>{mode}, graph,
+        [&](cudnnBackendDescriptor_t config) { return Disqualified(problem, config); }, configs,
+        /*evaluate_all=*/false, /*sm_count=*/-1, gpu.properties);
+    for (const fe::ManagedOpaqueDescriptor& config : configs) {
+      std::optional<fe::ExecutionPlan> plan = PlanOf(config);
+      if (plan && !visit(std::move(*plan))) return;
+    }
+  }
+}
+
+std::optional<fe::ExecutionPlan> FirstListed(const Gpu& gpu, fe::OperationGraph& graph,
+                                             const ConvolutionProblem& problem) {
+  std::optional<fe::ExecutionPlan> first;
+  VisitListed(gpu, graph, problem, [&](fe::ExecutionPlan plan) {
+    first = std::move(plan);
+    return false;
+  });
+  return first;
 }
 
 struct NamedEngine {
@@ -246,16 +262,13 @@ std::optional<fe::ExecutionPlan> Fastest(const Device& device, fe::OperationGrap
                                          const ConvolutionProblem& problem) {
   CudaQueue& queue = QueueOf(device);
   const Gpu gpu{queue.dnn(), nullptr};
-  std::map<std::string, fe::ExecutionPlan> plans;  // by name: the modes list some of them again
+  std::map<std::string, fe::ExecutionPlan> plans;  // by name
   size_t workspace = 1;
-  for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}) {
-    for (const fe::ManagedOpaqueDescriptor& config : Listed(gpu, graph, problem, mode)) {
-      std::optional<fe::ExecutionPlan> plan = PlanOf(config);
-      if (!plan) continue;
-      workspace = std::max(workspace, static_cast<size_t>(plan->getWorkspaceSize()));
-      plans.emplace(plan->getTag(), std::move(*plan));
-    }
-  }
+  VisitListed(gpu, graph, problem, [&](fe::ExecutionPlan plan) {
+    workspace = std::max(workspace, static_cast<size_t>(plan.getWorkspaceSize()));
+    plans.emplace(plan.getTag(), std::move(plan));
+    return true;
+  });
   const Buffer x(device, BytesOf(problem.x, problem.type));
   const Buffer w(device, BytesOf(problem.w, problem.type));
   const Buffer y(device, BytesOf(problem.y, problem.type)), room(device, workspace);
@@ -272,28 +285,6 @@ std::optional<fe::ExecutionPlan> Fastest(const Device& device, fe::OperationGrap
   return fastest;
 }
 
-// Keeps what was measured: several layers have the same problem, and a net is compiled more than once.
-class MeasuredEngines {
- public:
-  std::string Of(const std::string& problem) {
-    const std::lock_guard lock(mutex_);
-    return names_[problem];
-  }
-  void Note(const std::string& problem, const std::string& engine) {
-    const std::lock_guard lock(mutex_);
-    names_[problem] = engine;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::string> names_;
-};
-
-MeasuredEngines& Measured() {
-  static MeasuredEngines engines;
-  return engines;
-}
-
 std::string Describe(const ConvolutionProblem& p, Kind kind) {
   const char* const names[] = {"forward", "data", "weights"};
   return fmt::format("{} of {} by {} to {}, pad {}, stride {}, dilation {}, type {}{}",
@@ -302,27 +293,21 @@ std::string Describe(const ConvolutionProblem& p, Kind kind) {
                      static_cast<int>(p.type), p.tf32 ? ", tf32" : "");
 }
 
-std::optional<fe::ExecutionPlan> FirstListed(const Gpu& gpu, fe::OperationGraph& graph,
-                                             const ConvolutionProblem& problem) {
-  for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}) {
-    for (const fe::ManagedOpaqueDescriptor& config : Listed(gpu, graph, problem, mode)) {
-      if (auto plan = PlanOf(config)) return plan;
-    }
-  }
-  return {};
-}
-
 std::optional<fe::ExecutionPlan> Choose(const Device& device, const ConvolutionProblem& problem,
                                         Kind kind, const ConvolutionPass::Choice& choice) {
   const Gpu gpu{QueueOf(device).dnn(), nullptr};
   fe::OperationGraph graph = GraphOf(gpu, problem, kind, false);
   if (auto plan = PlanNamed(gpu, graph, problem, choice.engine)) return plan;
   if (!choice.measure) return FirstListed(gpu, graph, problem);
-  const std::string described = Describe(problem, kind);
-  std::optional<fe::ExecutionPlan> plan = PlanNamed(gpu, graph, problem, Measured().Of(described));
-  if (!plan) plan = Fastest(device, graph, problem);
-  if (plan) Measured().Note(described, plan->getTag());
-  return plan;
+  // Several layers have the same problem, and a net is compiled more than once.
+  static std::mutex mutex;
+  static std::map<std::string, std::string> measured;  // problem -> engine
+  const std::lock_guard lock(mutex);
+  std::string& known = measured[Describe(problem, kind)];
+  if (auto plan = PlanNamed(gpu, graph, problem, known)) return plan;
+  std::optional<fe::ExecutionPlan> fastest = Fastest(device, graph, problem);
+  if (fastest) known = fastest->getTag();
+  return fastest;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 using Kernels = std::map<std::string, std::string>;
 
-// Of fewer than 12 images the stand-in has other engines.
+// The stand-in has other engines for fewer than 12 images.
 constexpr int64_t kManyImages = 14, kFewImages = 3;
 constexpr char kEngines[] = "cudnn:(eng[0-9]+(_k[0-9]+=-?[0-9]+)*,?)+";
 
@@ -46,9 +46,9 @@ std::vector<float> GradientsOf(Net& net) {
   std::vector<float> images(kManyImages * 8 * 9 * 9);
   const Random random(13, Purpose::kSelfTest);
   for (size_t i = 0; i < images.size(); ++i) images[i] = random.Normal(i);
-  const std::vector<int32_t> labels(kManyImages, 1);
+  std::vector<int32_t> labels(kManyImages, 1);
   const Tensor fields[] = {{images.data(), {kManyImages, 8, 9, 9}},
-                           {const_cast<int32_t*>(labels.data()), {kManyImages}, DType::kI32}};
+                           {labels.data(), {kManyImages}, DType::kI32}};
   NetInput input;
   input.fields = fields;
   input.samples = input.global_samples = kManyImages;

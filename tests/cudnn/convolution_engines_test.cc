@@ -44,8 +44,8 @@ using Layer = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, i
 const std::vector<Layer> kLayers = {
     {3, 32, 64, 3, 1, 1, 1},   {64, 32, 64, 3, 1, 1, 1},  {64, 32, 128, 3, 2, 1, 1},
     {64, 32, 128, 1, 2, 1, 1}, {256, 8, 256, 3, 1, 1, 1}, {256, 8, 512, 1, 2, 1, 1},
-    {512, 4, 512, 3, 1, 1, 1}, {512, 2, 512, 3, 1, 1, 1}, {64, 16, 64, 3, 1, 64, 1},
-    {64, 16, 64, 3, 1, 1, 2},  {64, 16, 64, 3, 1, 4, 2}};
+    {512, 4, 512, 3, 1, 1, 1}, {512, 2, 512, 3, 1, 1, 1}, {1, 63, 64, 7, 2, 1, 1},
+    {64, 16, 64, 3, 1, 64, 1}, {64, 16, 64, 3, 1, 1, 2},  {64, 16, 64, 3, 1, 4, 2}};
 
 ConvolutionProblem ProblemOf(const Layer& layer, int64_t images, const EngineCase& c) {
   const auto [channels, pixels, outputs, kernel, stride, groups, dilation] = layer;

@@ -32,20 +32,6 @@ function(dtrain_cuda_sources result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# The one source with cudnn-frontend's headers, which take longer than a dozen others.  It calls no kernel of ours, so it
-# is compiled once, for the module and for the fake one.
-function(dtrain_cudnn_passes)
-  add_library(dtrain_cudnn_passes OBJECT ${CMAKE_SOURCE_DIR}/layers/convolution/convolution_pass_cuda.cc)
-  dtrain_compile_options(dtrain_cudnn_passes)
-  target_include_directories(dtrain_cudnn_passes PRIVATE ${CMAKE_SOURCE_DIR} ${DTRAIN_CUDNN_INCLUDE})
-  target_include_directories(dtrain_cudnn_passes SYSTEM PRIVATE ${DTRAIN_CUDNN_FRONTEND} ${CUDAToolkit_INCLUDE_DIRS})
-  # Without its reading and writing of JSON, which we do not use, it is compiled in half the time.
-  target_compile_definitions(dtrain_cudnn_passes PRIVATE CUDNN_FRONTEND_SKIP_JSON_LIB)
-  target_compile_options(dtrain_cudnn_passes PRIVATE -O1)
-  target_link_libraries(dtrain_cudnn_passes PRIVATE fmt::fmt)
-  set_target_properties(dtrain_cudnn_passes PROPERTIES UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
-endfunction()
-
 # Settings of the module and of the fake one in the tests.  Symbols of the framework stay undefined: the program
 # has them.
 function(dtrain_cuda_options target)
@@ -89,7 +75,17 @@ if(DTRAIN_HAS_CUDA)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
-  dtrain_cudnn_passes()
+  # The one source with cudnn-frontend's headers, which take longer than a dozen others.  It calls no kernel of ours, so it
+  # is compiled once, for the module and for the fake one.
+  add_library(dtrain_cudnn_passes OBJECT ${CMAKE_SOURCE_DIR}/layers/convolution/convolution_pass_cuda.cc)
+  dtrain_compile_options(dtrain_cudnn_passes)
+  target_include_directories(dtrain_cudnn_passes PRIVATE ${CMAKE_SOURCE_DIR} ${DTRAIN_CUDNN_INCLUDE})
+  target_include_directories(dtrain_cudnn_passes SYSTEM PRIVATE ${DTRAIN_CUDNN_FRONTEND} ${CUDAToolkit_INCLUDE_DIRS})
+  # Without its reading and writing of JSON, which we do not use, it is compiled in half the time.
+  target_compile_definitions(dtrain_cudnn_passes PRIVATE CUDNN_FRONTEND_SKIP_JSON_LIB)
+  target_compile_options(dtrain_cudnn_passes PRIVATE -O1)
+  target_link_libraries(dtrain_cudnn_passes PRIVATE fmt::fmt)
+  set_target_properties(dtrain_cudnn_passes PROPERTIES UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
   dtrain_cuda_sources(sources)
   # Solvers and residuals round as the CPU's do, and treat denormals as zeros; memory bandwidth limits them.
   set(exact ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/solver_cuda.cu ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu)

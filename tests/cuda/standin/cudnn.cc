@@ -26,8 +26,8 @@ namespace {
 constexpr int64_t kMaxElements = int64_t{1} << 31;  // per tensor
 constexpr size_t kTooMuch = size_t{3} << 30;        // bytes of workspace, of one engine
 
-// What a descriptor holds: values and other descriptors by the names of attributes.  A descriptor that is given to another
-// one lives as long as that.
+// Node holds what a descriptor is given: values and other descriptors, by the names of attributes.  A descriptor that is
+// given to another one lives as long as that.
 struct Node {
   cudnnBackendDescriptorType_t type = {};
   bool finalized = false;
