@@ -25,7 +25,7 @@ DECLARATIONS = [re.compile(pattern, re.MULTILINE) for pattern in (
 )]
 # Words before a name that is used, where a type would stand before one that is declared.
 NO_TYPES = {"return", "new", "else", "throw", "case", "co_return", "in", "const", "goto", "public", "private", "protected"}
-OTHERS = {"std", "testing", "fs", "fmt", "nlohmann", "spdlog", "CLI"}  # namespaces of other libraries
+OTHERS = {"std", "testing", "fs", "fe", "cudnn_frontend", "fmt", "nlohmann", "spdlog", "CLI"}  # namespaces of other libraries
 
 
 def without_comments(text):
