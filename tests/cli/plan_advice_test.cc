@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -175,6 +176,9 @@ TEST(PlanCommand, TheAdviceIsTheShortestStepBesideWhatTheConfigAsksFor) {
     EXPECT_THAT(instead, HasSubstr(other)) << other;
   }
   EXPECT_THAT(instead, Not(HasSubstr("ring"))) << "ordered is the best of those without";
+  const std::string config = instead.substr(0, instead.find('\n', instead.find("(the config)")));
+  EXPECT_EQ(std::stod(config.substr(config.find_last_of(' '))), std::round(100 * own / best) / 100)
+      << config;
 }
 
 TEST(PlanCommand, TheConfigsOwnBucketsMayBeThoseOfAPlanFile) {

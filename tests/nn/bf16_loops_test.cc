@@ -87,7 +87,7 @@ TEST(Bf16Packing, RoundsToTheNearestAndKeepsImagesInRows) {
                            .pixels = 6,
                            .pixel_floats = kChannels,
                            .channels = kChannels};
-  const std::vector<float> x = Numbers(from.images * from.image_floats);
+  const std::vector<float> x = Numbers((from.images + 1) * from.image_floats);  // one too many
   std::vector<Bf16> wanted(static_cast<size_t>(from.pixels * 2 * kBf16Square), kUntouched);
   for (int64_t i = 0; i < from.images; ++i) {
     for (int64_t p = 0; p < from.pixels; ++p) {
@@ -111,7 +111,7 @@ TEST(Bf16Packing, PutsImagesSideBySideForSumsOverThem) {
                            .pixel_floats = kChannels,
                            .channels = kChannels};
   const int64_t pairs = 3, block = from.pixels * kBf16Square;
-  const std::vector<float> x = Numbers(from.images * from.image_floats);
+  const std::vector<float> x = Numbers((from.images + 1) * from.image_floats);  // one too many
   std::vector<Bf16> in_pairs(static_cast<size_t>(2 * block), kUntouched), turned = in_pairs;
   for (int64_t p = 0; p < from.pixels; ++p) {
     for (int64_t c = 0; c < kChannels; ++c) {

@@ -287,6 +287,16 @@ TEST(Graph, WhatNoMachineHasMemoryForIsRefused) {
               HasSubstr("the blocks make more than 100000 layers"));
 }
 
+TEST(Graph, ASampleHasAsManyNumbersAsAreAllowed) {
+  const auto read = [](int64_t columns) {
+    Graph::FromText("name: m\nlayers:\n  - {name: r, type: relu}\n", "m.yaml",
+                    {{"data", DType::kF32, {1'000'000, columns}}});
+  };
+  EXPECT_NO_THROW(read(1'000'000));
+  EXPECT_THAT(MessageOf<ConfigError>([&] { read(1'000'001); }),
+              HasSubstr("a sample of shape [1000000, 1000001] is too large"));
+}
+
 std::string TrainableOf(const std::string& layers, int64_t samples = 64) {
   const Graph graph = Graph::FromText("name: test\nlayers:\n" + layers, "m.yaml", kImages);
   return WhatOf<ConfigError>([&] { graph.CheckTrainable(samples); });

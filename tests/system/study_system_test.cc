@@ -170,5 +170,15 @@ TEST_F(StudySystemTest, ARunThatDivergesIsAResultAndOneThatFailsIsNot) {
   EXPECT_EQ(File("d/jobs.jsonl"), "something else\n");
 }
 
+TEST_F(StudySystemTest, ANumberThatNoRunHasIsNamedAfterTheFirstOne) {
+  std::ofstream(folder_ / "m.yaml")
+      << "run: quickstart\nseeds: [1]\nset: {epochs: 1, threads: 1, data.train_samples: 256}\n"
+         "methods: {calm: {}}\nmeasure: [seconds, test.bleu]\nrank_by: seconds\n";
+  const Outcome outcome = Run("study m.yaml --output m");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("no run has a value of 'test.bleu'"), Not(HasSubstr("'seconds'"))));
+}
+
 }  // namespace
 }  // namespace dtrain
