@@ -6,7 +6,7 @@
 #
 #   layers     every layer against its reference in double, the captured step, the solvers
 #   models     every shipped model: first losses, gradients and statistics beside the CPU's
-#   speed      steps a second of four models in fp32, tf32 and bf16, beside PyTorch's best way to run a step
+#   speed      steps a second of four models in fp32, tf32, bf16 and fp16, beside PyTorch's best way to run a step
 #   kernels    the kernels of one step of each model, with their times on the device
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
 #   select     selections of one value in a thousand, beside torch.topk on the GPU
@@ -153,13 +153,12 @@ run_part() {
     speed)
       if has_torch; then
         limited "$python" "$root/tools/bench/torch_gpu.py" --dtrain "$dtrain" --log "$logs/speed.jsonl" --within 400
-        speed_alone resnet18 128 fp16
       else
         echo "no PyTorch here that sees a GPU: dtrain alone"
         speed_alone resnet18 128 fp32 tf32 bf16 fp16
-        speed_alone vgg19_bn 128 fp32 tf32 bf16
-        speed_alone lenet5 64 fp32 tf32 bf16
-        speed_alone seq2seq_attention 128 fp32 tf32 bf16
+        speed_alone vgg19_bn 128 fp32 tf32 bf16 fp16
+        speed_alone lenet5 64 fp32 tf32 bf16 fp16
+        speed_alone seq2seq_attention 128 fp32 tf32 bf16 fp16
       fi
       ;;
     kernels)

@@ -22,7 +22,7 @@ import time
 CASES = [("resnet18", 128, "cifar10"), ("vgg19_bn", 128, "cifar10"), ("lenet5", 64, "digits"),
          ("seq2seq_attention", 128, "multi30k")]
 # Words of a precision, for PyTorch.
-PRECISIONS = {"fp32": [""], "tf32": ["tf32"], "bf16": ["allbf16", "autocast"]}
+PRECISIONS = {"fp32": [""], "tf32": ["tf32"], "bf16": ["allbf16", "autocast"], "fp16": ["autocast16"]}
 
 
 def ways(model, precision):

@@ -17,6 +17,7 @@ steps_per_second is the median over the repeats.  A setting is a list of words:
     nomkldnn      convolutions and linear layers without oneDNN
     compile       torch.compile; needs a C++ compiler, and is not eager mode
     autocast      convolutions and linear layers in bf16 (torch.autocast), weights in fp32
+    autocast16    the same in fp16, with a GradScaler (a GPU)
     allbf16       weights, activations and all else in bf16
     tf32          products in tf32 (a GPU; without it they are fp32)
     benchmark     cuDNN tries its algorithms and takes the fastest (a GPU)
@@ -192,7 +193,10 @@ def make_step(args, words):
     if "allbf16" in words:
         model = model.to(torch.bfloat16)
         batch = batch if isinstance(batch, tuple) else batch.to(torch.bfloat16)  # token numbers keep their type
-    autocast = torch.autocast(args.device, dtype=torch.bfloat16, enabled="autocast" in words)
+    fp16 = "autocast16" in words
+    autocast = torch.autocast(args.device, dtype=torch.float16 if fp16 else torch.bfloat16,
+                              enabled=fp16 or "autocast" in words)
+    scaler = torch.amp.GradScaler(args.device) if fp16 else None
     variant = {word: True for word in ("foreach", "fused") if word in words}
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, **variant)
@@ -207,8 +211,14 @@ def make_step(args, words):
 
     def step():
         optimizer.zero_grad(set_to_none=to_none)
-        forward_loss(batch, labels).backward()
-        optimizer.step()
+        loss = forward_loss(batch, labels)
+        if scaler is None:
+            loss.backward()
+            optimizer.step()
+        else:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
 
     return step
 
