@@ -1,8 +1,9 @@
 // DeviceValues provides the operations that selections need on vectors in a device's memory.
 //
-// A selection decides on the CPU (Selection::LookOn); only its passes over all values run on the device, which returns
-// about as many entries as are chosen.  So a compressor based on ScanSelection (scan_selection.h) works on any device
-// with these few passes.  A device registers its own, like the kernels of layers (nn/kernel.h):
+// A selection decides on the CPU (Selection::LookOn); its passes over all values run on the device, and so does all that
+// takes time for many entries: the device returns hardly more than are chosen.  So a compressor based on ScanSelection
+// (scan_selection.h) works on any device with these few passes.  A device registers its own, like the kernels of layers
+// (nn/kernel.h):
 //
 //   DTRAIN_DEVICE_VALUES(DeviceKind::kCuda, MakeCudaValues);    // framework/kernels/<device>/
 #pragma once
@@ -13,6 +14,7 @@
 #include <span>
 
 #include "framework/compress/scan.h"
+#include "framework/compress/spread_sample.h"
 #include "framework/device/device.h"
 
 namespace dtrain {
@@ -21,6 +23,12 @@ namespace dtrain {
 struct UnitEntries {
   std::span<const int32_t> places;
   std::span<const float> values;
+};
+
+// Answers DeviceValues::Reaching.
+struct ReachingEntries {
+  int64_t count = 0;    // of all that reach the threshold
+  UnitEntries entries;  // all of them, or fewer
 };
 
 // All calls are synchronous; results are in host memory, valid until the next call.
@@ -36,13 +44,17 @@ class DeviceValues {
   virtual bool Finite() = 0;
   // Returns all values, for selections without a pass here.
   virtual const float* All() = 0;
-  // Returns the runs of equal length that begin at these places, concatenated.
-  virtual std::span<const float> Runs(std::span<const int64_t> begins, int64_t run) = 0;
+  // Returns the values at these places.
+  virtual std::span<const float> At(std::span<const int32_t> places) = 0;
+  // Returns the nth largest magnitude of a sample's values; 1 if fewer are not zero.
+  virtual uint32_t Ranked(const SpreadSample& sample, int64_t nth) = 0;
   // Returns the sums of AddMoments, added in an order that is fixed for the device.
   virtual UnitMoments Moments() = 0;
-  // Returns the entries with a magnitude of at least `least`, which is above 0.  More than `expected` cost another
-  // round trip.
-  virtual UnitEntries Reaching(uint32_t least, int64_t expected) = 0;
+  // Returns the entries with a magnitude of at least `least`, which is above 0.  If there are more than `most`, it may
+  // return only the `most` largest; of equal ones those at the lowest places remain.
+  virtual ReachingEntries Reaching(uint32_t least, int64_t most) = 0;
+  // Returns how many entries Reaching returns at most.
+  static constexpr int64_t FewOf(int64_t most) { return most < 512 ? 1024 : 2 * most; }
 
   // --- Operations on residuals: other vectors in the device's memory.  They are submitted in the order of the calls; a
   // call waits only if it returns data, or reads host memory.

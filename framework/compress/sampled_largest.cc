@@ -15,34 +15,22 @@ constexpr int64_t kChosenShare = 8;        // SelectLargest samples if at most 1
 
 SampledLargest::SampledLargest(int64_t n, int64_t k, Isa isa) : ScanSelection(n, k, isa), k_(k) {}
 
-// One run in each of several equal parts, at offsets that match no period of the values (multiples of the golden
-// section).
-std::vector<int64_t> SampledLargest::SampleRuns(int64_t n, int64_t k) {
-  if (n <= kWithoutSample) return {};
+SpreadSample SampledLargest::SampleOf(int64_t n, int64_t k) {
   const double wanted = kRank * static_cast<double>(n) / static_cast<double>(k);
-  const int64_t runs =
-      static_cast<int64_t>(std::min(wanted, static_cast<double>(n / kSampleShare))) / kRun;
-  if (runs == 0) return {};
-  const int64_t stride = n / runs;
-  std::vector<int64_t> begins(static_cast<size_t>(runs));
-  uint32_t turn = 0;
-  for (int64_t i = 0; i < runs; ++i, turn += 0x9E3779B9u) {
-    const uint64_t room = static_cast<uint64_t>(stride - kRun + 1);
-    begins[static_cast<size_t>(i)] = i * stride + static_cast<int64_t>((turn * room) >> 32);
-  }
-  return begins;
+  const auto values = static_cast<int64_t>(std::min(wanted, static_cast<double>(n / kSampleShare)));
+  return {n, n <= kWithoutSample ? 0 : values / kRun, kRun};
 }
 
 ScanSelection::Pass SampledLargest::After(Pass done) {
   if (done == Pass::kNone) {
-    std::vector<int64_t> begins = SampleRuns(n(), k_);
-    if (begins.empty()) return ScanFrom(1);
+    const SpreadSample sample = SampleOf(n(), k_);
+    if (sample.count() == 0) return ScanFrom(1);
     // The rank is three standard deviations beyond that of the k-th largest, so that rarely fewer than k values reach
     // the threshold.
-    const double share = static_cast<double>(std::ssize(begins) * kRun) / static_cast<double>(n());
+    const double share = static_cast<double>(sample.values()) / static_cast<double>(n());
     const double rank = share * static_cast<double>(k_);
     const double safe = std::ceil(rank + 3 * std::sqrt(rank) + 3);
-    return TakeSample(std::move(begins), kRun, static_cast<int64_t>(safe));
+    return TakeSample(sample, static_cast<int64_t>(safe));
   }
   if (done == Pass::kSample) return ScanFrom(sample().Ranked());
   if (survivors().size() < k_ && survivors().least() > 1) return ScanFrom(1);

@@ -14,10 +14,9 @@ class SampledLargest : public ScanSelection {
  public:
   SampledLargest(int64_t n, int64_t k, Isa isa = CpuIsa());
 
-  // The sample consists of kRun consecutive values from each of the places SampleRuns (ascending); it is empty for few
-  // values.
-  static constexpr int64_t kRun = 16;  // one cache line
-  static std::vector<int64_t> SampleRuns(int64_t n, int64_t k);
+  // The sample is empty for few values.
+  static constexpr int64_t kRun = 16;  // values of a run: one cache line
+  static SpreadSample SampleOf(int64_t n, int64_t k);
 
  protected:
   Pass After(Pass done) override;

@@ -30,30 +30,23 @@ double SumOf(const double (&lanes)[kMomentLanes]) {
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
 }
 
-Sample::Sample(std::vector<int64_t> begins, int64_t length, int64_t nth, Isa isa)
-    : begins_(std::move(begins)),
-      length_(length),
-      nth_(nth),
-      largest_(static_cast<int64_t>(begins_.size()) * length, nth, isa) {
+Sample::Sample(const SpreadSample& of, int64_t nth, Isa isa)
+    : of_(of), nth_(nth), largest_(of.values(), nth, isa) {
   gathered_.reserve(kGatheredMost);
   largest_.Begin(1);
 }
 
 void Sample::Look(const float* values, Range part) {
-  const int64_t all = static_cast<int64_t>(begins_.size()) * length_;
-  while (next_ < all) {
-    const int64_t within = next_ % length_;
-    const int64_t place = begins_[static_cast<size_t>(next_ / length_)] + within;
+  while (next_run_ < of_.count()) {
+    const int64_t place = of_.BeginOf(next_run_) + within_;
     if (place >= part.end) return;
-    const int64_t count = std::min(length_ - within, part.end - place);
+    const int64_t count = std::min(of_.run() - within_, part.end - place);
     Put(values + (place - part.begin), count);
-    next_ += count;
+    within_ += count;
+    if (within_ < of_.run()) return;
+    ++next_run_;
+    within_ = 0;
   }
-}
-
-void Sample::LookOn(DeviceValues& values) {
-  const std::span<const float> all = values.Runs(begins_, length_);
-  largest_.Look(all.data(), {0, std::ssize(all)});
 }
 
 void Sample::Put(const float* values, int64_t count) {
@@ -69,6 +62,7 @@ void Sample::Flush() {
 }
 
 uint32_t Sample::Ranked() {
+  if (ranked_ > 0) return ranked_;
   Flush();
   if (largest_.size() < nth_) return 1;
   largest_.KeepLargest(nth_);
@@ -103,9 +97,8 @@ int64_t ScanSelection::ChooseOn(DeviceValues& values, int32_t* chosen) {
   return survivors_.Choose({0, values.size()}, chosen);
 }
 
-ScanSelection::Pass ScanSelection::TakeSample(std::vector<int64_t> begins, int64_t length,
-                                              int64_t nth) {
-  sample_.emplace(std::move(begins), length, nth, isa_);
+ScanSelection::Pass ScanSelection::TakeSample(const SpreadSample& of, int64_t nth) {
+  sample_.emplace(of, nth, isa_);
   return Pass::kSample;
 }
 

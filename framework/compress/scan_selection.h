@@ -13,6 +13,7 @@
 
 #include "framework/compress/compressor.h"
 #include "framework/compress/scan.h"
+#include "framework/compress/spread_sample.h"
 #include "framework/compress/survivors.h"
 
 namespace dtrain {
@@ -20,13 +21,12 @@ namespace dtrain {
 // Returns the least magnitude above `threshold`; NaN and negative thresholds count as 0.
 uint32_t LeastAbove(double threshold);
 
-// Finds the largest of a sample of the values: stretches of equal length, which begin at given places.
+// Finds the nth largest of a sample of the values.
 class Sample {
  public:
-  // A stretch has `length` values, and stretches do not overlap.  Ranked will return the `nth` largest.
-  Sample(std::vector<int64_t> begins, int64_t length, int64_t nth, Isa isa);
+  Sample(const SpreadSample& of, int64_t nth, Isa isa);
   void Look(const float* values, Range part);
-  void LookOn(DeviceValues& values);
+  void LookOn(DeviceValues& values) { ranked_ = values.Ranked(of_, nth_); }
   // Returns the nth largest magnitude; 1 if fewer values are not zero.
   uint32_t Ranked();
 
@@ -34,12 +34,13 @@ class Sample {
   void Put(const float* values, int64_t count);
   void Flush();
 
-  const std::vector<int64_t> begins_;  // ascending
-  const int64_t length_, nth_;
-  int64_t next_ = 0;  // next value, counted over all stretches
+  const SpreadSample of_;
+  const int64_t nth_;
+  int64_t next_run_ = 0, within_ = 0;  // the next value of the sample
   std::vector<float> gathered_;
   int64_t seen_ = 0;  // values before the gathered ones
   Survivors largest_;
+  uint32_t ranked_ = 0;  // the result, if a device has found it
 };
 
 class ScanSelection : public Selection {
@@ -60,7 +61,7 @@ class ScanSelection : public Selection {
   virtual Pass After(Pass done) = 0;
 
   // Prepare a pass, and return it as the result of After.
-  Pass TakeSample(std::vector<int64_t> begins, int64_t length, int64_t nth);
+  Pass TakeSample(const SpreadSample& of, int64_t nth);
   Pass ScanFrom(uint32_t least);
   Pass KeepLargest(int64_t k);  // the end
 

@@ -7,13 +7,12 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kBlock = 4096;      // values between two checks of the room
-constexpr int64_t kRoomLeast = 1024;  // smaller rooms do not pay
+constexpr int64_t kBlock = 4096;  // values between two checks of the room
 
 }  // namespace
 
 Survivors::Survivors(int64_t n, int64_t keep, Isa isa)
-    : isa_(isa), keep_(keep), room_(std::min(n, std::max(2 * keep, kRoomLeast))) {
+    : isa_(isa), keep_(keep), room_(std::min(n, DeviceValues::FewOf(keep))) {
   const size_t capacity = static_cast<size_t>(std::min(n, room_ + kBlock));
   places_ = std::make_unique_for_overwrite<int32_t[]>(capacity);
   values_ = std::make_unique_for_overwrite<float[]>(capacity);
@@ -37,16 +36,11 @@ void Survivors::Look(const float* values, Range part) {
 }
 
 void Survivors::LookOn(DeviceValues& values) {
-  const UnitEntries reached = values.Reaching(least_, room_);
-  const int64_t count = std::ssize(reached.places);
-  for (int64_t at = 0; at < count; at += kBlock) {
-    for (int64_t i = at; i < std::min(count, at + kBlock); ++i) {
-      if (Magnitude(reached.values[i]) < least_) continue;
-      places_[size_] = reached.places[i];
-      values_[size_++] = reached.values[i];
-    }
-    DropSmaller();
-  }
+  const ReachingEntries reached = values.Reaching(least_, keep_);
+  size_ = std::ssize(reached.entries.places);
+  std::copy(reached.entries.places.begin(), reached.entries.places.end(), places_.get());
+  std::copy(reached.entries.values.begin(), reached.entries.values.end(), values_.get());
+  overfull_ = size_ < reached.count;
 }
 
 void Survivors::DropSmaller() {

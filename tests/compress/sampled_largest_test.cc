@@ -124,9 +124,8 @@ TEST(SampledLargest, LooksOnceAtASampleAndOnceAtAll) {
 TEST(SampledLargest, ASampleUnlikeTheRestCostsOneMoreLook) {
   const int64_t n = 100'000, k = 5000;
   std::vector<float> values = NormalValues(n, 7);
-  for (const int64_t begin : SampledLargest::SampleRuns(n, k)) {
-    for (int64_t i = begin; i < begin + SampledLargest::kRun; ++i) values[i] += 1000;
-  }
+  const SpreadSample sample = SampledLargest::SampleOf(n, k);
+  for (int64_t i = 0; i < sample.values(); ++i) values[sample.PlaceOf(i)] += 1000;
   for (const Isa isa : IsasHere()) {
     SampledLargest selection(n, k, isa);
     const Chosen chosen = SelectIn(selection, values, 30'000);
@@ -140,9 +139,8 @@ TEST(SampledLargest, ASampleUnlikeTheRestCostsOneMoreLook) {
 TEST(SampledLargest, ASampleOfTheSmallestCostsNoLook) {
   const int64_t n = 100'000, k = 5000;
   std::vector<float> values = NormalValues(n, 8);
-  for (const int64_t begin : SampledLargest::SampleRuns(n, k)) {
-    for (int64_t i = begin; i < begin + SampledLargest::kRun; ++i) values[i] *= 1e-6f;
-  }
+  const SpreadSample sample = SampledLargest::SampleOf(n, k);
+  for (int64_t i = 0; i < sample.values(); ++i) values[sample.PlaceOf(i)] *= 1e-6f;
   SampledLargest selection(n, k);
   const Chosen chosen = SelectIn(selection, values, 30'000);
   EXPECT_EQ(chosen.places, ByDigits(values, k));

@@ -1,7 +1,9 @@
 // Compares selections from values in the GPU's memory with those from host memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "framework/compress/device_values.h"
@@ -9,6 +11,7 @@
 #include "framework/core/magnitude.h"
 #include "framework/device/buffer.h"
 #include "tests/compress/values.h"
+#include "tests/cuda/standin_counts.h"
 #include "tests/nn/layer_harness.h"
 #include "tests/support/compressors.h"
 
@@ -60,7 +63,7 @@ TEST_P(SelectionsOnTheGpu, ChooseWhatTheCpuChooses) {
   const Compressor& compressor = *config.compressor;
   for (const Distribution& shape : Distributions()) {
     ValuesThere there(shape.values);
-    for (const double density : {0.001, 0.02, 0.3}) {
+    for (const double density : {0.001, 0.02, 0.1, 0.3, 0.7}) {
       SCOPED_TRACE(testing::Message()
                    << shape.name << ", n " << shape.values.size() << ", density " << density);
       SelectionKey key{.seed = 5, .actor = 2, .call = 9, .unit = 1};
@@ -78,8 +81,52 @@ TEST_P(SelectionsOnTheGpu, ChooseWhatTheCpuChooses) {
 
 INSTANTIATE_TEST_SUITE_P(Compressors, SelectionsOnTheGpu,
                          testing::Values("topk", "dgc", "trimmed",
-                                         "{name: trimmed, selector: search}", "randk", "gdtopk",
-                                         "gaussiank", "{name: gaussiank, loop: published}"));
+                                         "{name: trimmed, selector: search}", "randk",
+                                         "{name: randk, seeds: same}", "gdtopk", "gaussiank",
+                                         "{name: gaussiank, loop: published}"));
+
+struct SelectionCost {
+  std::string compress;
+  double reads;    // bytes that kernels touch, in units of one read of all values, at most
+  uint64_t waits;  // of the host
+  double copied;   // bytes from and to the host, in the same unit
+};
+std::ostream& operator<<(std::ostream& out, const SelectionCost& cost) {
+  return out << cost.compress;
+}
+
+class SelectionCosts : public testing::TestWithParam<SelectionCost> {};
+
+TEST_P(SelectionCosts, AreNoMoreThanThese) {
+  if (!Counter::Counts()) {
+    GTEST_SKIP() << "the stand-in is missing, which counts: DTRAIN_TEST_GPU chose a GPU";
+  }
+  const SelectionCost& most = GetParam();
+  const CompressConfig config = MakeCompress(most.compress);
+  constexpr int64_t kCount = 1'000'000;
+  ValuesThere there(NormalValues(kCount, 4));
+  SelectionKey key{.seed = 5};
+  SelectFrom(*config.compressor, *there, 0.001, key, &key.threshold);  // rooms are made
+  Counter counter;
+  SelectFrom(*config.compressor, *there, 0.001, key);
+  const DeviceCounts counts = counter.Since();
+  const double unit = kCount * sizeof(float);
+  const double reads = static_cast<double>(counts.read + counts.written) / unit;
+  const double copied = static_cast<double>(counts.up + counts.down) / unit;
+  EXPECT_LE(reads, most.reads);
+  EXPECT_LE(counts.waits, most.waits);
+  EXPECT_LE(copied, most.copied);
+  std::printf("%s: %.2f reads, %lu kernels, %lu waits, %.3f copied\n", most.compress.c_str(), reads,
+              counts.kernels, counts.waits, copied);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Compressors, SelectionCosts,
+    testing::Values(SelectionCost{"topk", 3, 2, 0.01}, SelectionCost{"dgc", 3, 2, 0.01},
+                    SelectionCost{"trimmed", 6, 3, 0.01},
+                    SelectionCost{"{name: trimmed, selector: search}", 8, 4, 0.05},
+                    SelectionCost{"randk", 0.1, 1, 0.01}, SelectionCost{"gaussiank", 3, 1, 0.01},
+                    SelectionCost{"{name: gaussiank, loop: published}", 4, 2, 0.02}));
 
 TEST(DeviceValuesOnTheGpu, NoCompressorIsLeftOut) {
   EXPECT_EQ(CompressorNames(false),
@@ -92,14 +139,14 @@ TEST(DeviceValuesOnTheGpu, AnswerForTheValuesThatWereNamedLast) {
   ValuesThere there(normal);
   const Buffer other(DeviceUnderTest(), few.size() * sizeof(float));
   CopyIn(other.arena(), few.data(), 4);
-  const UnitEntries all = there->Reaching(1, 10);  // needs two round trips
+  const UnitEntries all = there->Reaching(1, 70'000).entries;
   ASSERT_EQ(std::ssize(all.places), 70'000 - std::count(normal.begin(), normal.end(), 0.0f));
   EXPECT_EQ(all.values.back(), normal[static_cast<size_t>(all.places.back())]);
   EXPECT_EQ(there->All()[69'999], normal[69'999]);
 
   there->Begin(other.f32(), 4);
   EXPECT_EQ(there->All()[1], -4);
-  const UnitEntries large = there->Reaching(Magnitude(3.0f), 1);
+  const UnitEntries large = there->Reaching(Magnitude(3.0f), 1).entries;
   EXPECT_EQ(std::vector(large.places.begin(), large.places.end()), (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(std::vector(large.values.begin(), large.values.end()), (std::vector<float>{3, -4}));
   const UnitMoments moments = there->Moments();
@@ -107,8 +154,30 @@ TEST(DeviceValuesOnTheGpu, AnswerForTheValuesThatWereNamedLast) {
   EXPECT_EQ(SumOf(moments.squares), 26);
   EXPECT_EQ(SumOf(moments.magnitudes), 8);
   EXPECT_EQ(OfMagnitude(moments.largest), 4);
-  const std::span<const float> runs = there->Runs(std::vector<int64_t>{0, 2}, 2);
-  EXPECT_EQ(std::vector(runs.begin(), runs.end()), few);
+  const std::span<const float> some = there->At(std::vector<int32_t>{0, 1, 3});
+  EXPECT_EQ(std::vector(some.begin(), some.end()), (std::vector<float>{3, -4, 1}));
+}
+
+// Few entries come as they are, and of many the largest are found by sorting.
+TEST(DeviceValuesOnTheGpu, OfManyEntriesTheLargestAtTheLowestPlaces) {
+  std::vector<float> values = Values(30'000, [](uint64_t i) {
+    return static_cast<float>(i % 4) * (i % 8 < 4 ? 1.0f : -1.0f);  // 0, 1, 2, 3, -0, -1, ...
+  });
+  ValuesThere there(values);
+  for (const int64_t most : {10, 1000, 5000, 9000, 22'500, 29'000}) {
+    const ReachingEntries reached = there->Reaching(Magnitude(1.0f), most);
+    EXPECT_EQ(reached.count, 22'500);
+    const auto places = reached.entries.places;
+    EXPECT_EQ(std::ssize(places), std::min<int64_t>(most, 22'500));
+    EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+    int64_t of_three = 0;
+    for (size_t i = 0; i < places.size(); ++i) {
+      EXPECT_EQ(reached.entries.values[i], values[static_cast<size_t>(places[i])]);
+      of_three += std::abs(reached.entries.values[i]) == 3;
+    }
+    EXPECT_EQ(of_three, std::min<int64_t>(most, 7500));
+    if (most < 7500) EXPECT_EQ(places.back(), 4 * most - 1) << "of equal ones the first";
+  }
 }
 
 TEST(DeviceValuesOnTheGpu, FindWhatIsNotFinite) {

@@ -25,14 +25,18 @@ constexpr double kRankLeast = 10;  // minimal rank of the threshold in the sampl
 class SampledThreshold : public ScanSelection {
  public:
   SampledThreshold(int64_t n, double density, double sample_ratio, const SelectionKey& key)
-      : ScanSelection(n, EntriesAsked(density, n), CpuIsa()),
+      : ScanSelection(n, SentMost(n, density), CpuIsa()),
         k_(EntriesAsked(density, n)),
         draws_(DrawsOf(n, density, sample_ratio)),
-        random_(RandomOf(key)) {}
+        sample_(n, draws_, 1, RandomOf(key)) {}
+
+  static int64_t SentMost(int64_t n, double density) {
+    return std::min(n, 4 * EntriesAsked(density, n) / 3);
+  }
 
  protected:
   Pass After(Pass done) override {
-    if (done == Pass::kNone) return TakeSample(Draw(), 1, Rank());
+    if (done == Pass::kNone) return TakeSample(sample_, Rank());
     if (done == Pass::kSample) return ScanFrom(sample().Ranked());
     const bool many = survivors().overfull() || 3 * survivors().size() > 4 * k_;
     return many ? KeepLargest(k_) : Pass::kNone;
@@ -44,24 +48,13 @@ class SampledThreshold : public ScanSelection {
     return std::max(CeilOfShare(sample_ratio, n), static_cast<int64_t>(least));
   }
 
-  std::vector<int64_t> Draw() const {
-    std::vector<int64_t> places(static_cast<size_t>(draws_));
-    for (int64_t i = 0; i < draws_; ++i) {
-      const Range part = SplitEvenly({0, n()}, draws_, i);
-      places[static_cast<size_t>(i)] =
-          part.begin + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(i),
-                                                          static_cast<uint64_t>(part.size())));
-    }
-    return places;
-  }
-
   int64_t Rank() const {
     const double share = static_cast<double>(draws_) / static_cast<double>(n());
     return std::clamp<int64_t>(std::llround(share * static_cast<double>(k_)), 1, draws_);
   }
 
   const int64_t k_, draws_;
-  const Random random_;
+  const SpreadSample sample_;
 };
 
 class Dgc : public Compressor {
@@ -81,7 +74,7 @@ class Dgc : public Compressor {
     return std::make_unique<SampledThreshold>(n, density, sample_ratio_, key);
   }
   int64_t EntriesMost(int64_t n, double density) const override {
-    return std::min(n, 4 * EntriesAsked(density, n) / 3);
+    return SampledThreshold::SentMost(n, density);
   }
   bool corrects_momentum() const override { return corrects_momentum_; }
   int passes() const override { return 2; }

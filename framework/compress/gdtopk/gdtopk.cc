@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "framework/compress/device_values.h"
+#include "framework/compress/sampled_largest.h"
 #include "framework/compress/scan.h"
 #include "framework/core/random.h"
 
@@ -21,7 +23,7 @@ constexpr float kLower = 0.8f;                   // factor of the threshold if t
 
 SampledSelection::SampledSelection(int64_t n, double density, double sample_ratio,
                                    const SelectionKey& key)
-    : density_(density), target_(CeilOfShare(density, n)), left_(target_) {
+    : n_(n), density_(density), target_(CeilOfShare(density, n)), left_(target_) {
   if (static_cast<double>(n) <= std::ceil(2 / density)) {
     places_.resize(static_cast<size_t>(n));
     std::iota(places_.begin(), places_.end(), 0);
@@ -36,7 +38,7 @@ void SampledSelection::DrawPlaces(int64_t n, int64_t draws, const SelectionKey& 
   places_.reserve(static_cast<size_t>(draws));
   for (int64_t i = 0; i < draws; ++i) {
     places_.push_back(
-        static_cast<int64_t>(random.Below(static_cast<uint64_t>(i), static_cast<uint64_t>(n))));
+        static_cast<int32_t>(random.Below(static_cast<uint64_t>(i), static_cast<uint64_t>(n))));
   }
   std::sort(places_.begin(), places_.end());
 }
@@ -67,7 +69,7 @@ void SampledSelection::EndSampling() {
 void SampledSelection::EndCounting() {
   const double count = static_cast<double>(count_), target = static_cast<double>(target_);
   if (count > kTooMany * target) {
-    exact_.emplace(target_);
+    exact_ = SelectLargest(n_, target_);
     stage_ = Stage::kExact;
     return;
   }
@@ -101,6 +103,26 @@ int64_t SampledSelection::Choose(const float* values, Range part, int32_t* chose
     if (Magnitude(values[i]) >= least) chosen[count++] = static_cast<int32_t>(part.begin + i);
   }
   left_ -= count;
+  return count;
+}
+
+void SampledSelection::LookOn(DeviceValues& values) {
+  if (stage_ == Stage::kExact) return exact_->LookOn(values);
+  if (stage_ == Stage::kSampling) {
+    for (const float value : values.At(places_)) sample_.push_back(Magnitude(value));
+    return;
+  }
+  // If there are more than `most`, the exact selection follows.
+  const auto most = static_cast<int64_t>(kTooMany * static_cast<double>(target_)) + 1;
+  const ReachingEntries reached = values.Reaching(std::max(threshold_, 1u), most);
+  count_ += reached.count;
+  there_.assign(reached.entries.places.begin(), reached.entries.places.end());
+}
+
+int64_t SampledSelection::ChooseOn(DeviceValues& values, int32_t* chosen) {
+  if (exact_) return exact_->ChooseOn(values, chosen);
+  const int64_t count = std::min(left_, std::ssize(there_));
+  std::copy_n(there_.begin(), count, chosen);
   return count;
 }
 

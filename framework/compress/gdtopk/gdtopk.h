@@ -14,11 +14,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "framework/compress/compressor.h"
-#include "framework/compress/largest.h"
 
 namespace dtrain {
 
@@ -29,6 +28,8 @@ class SampledSelection : public Selection {
   bool WantsLook() override;
   void Look(const float* values, Range part) override;
   int64_t Choose(const float* values, Range part, int32_t* chosen) override;
+  void LookOn(DeviceValues& values) override;
+  int64_t ChooseOn(DeviceValues& values, int32_t* chosen) override;
 
  private:
   enum class Stage { kBegin, kSampling, kCounting, kExact, kKnown };
@@ -37,17 +38,19 @@ class SampledSelection : public Selection {
   void EndSampling();
   void EndCounting();
 
+  const int64_t n_;
   const double density_;
   const int64_t target_;
   Stage stage_ = Stage::kBegin;
-  std::vector<int64_t> places_;  // places of the sample, ascending
+  std::vector<int32_t> places_;  // places of the sample, ascending
   size_t next_place_ = 0;
   std::vector<uint32_t> sample_;  // magnitudes
   uint32_t threshold_ = 0;        // a magnitude
   int64_t count_ = 0;             // values that reach the threshold
   int rounds_ = 0;
-  int64_t left_;                           // entries that may still be chosen
-  std::optional<LargestSelection> exact_;  // used if too many values reach the threshold
+  int64_t left_;                      // entries that may still be chosen
+  std::vector<int32_t> there_;        // the places of what reaches the threshold, found by a device
+  std::unique_ptr<Selection> exact_;  // used if too many values reach the threshold
 };
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 // Results are copied to one block of pinned memory, so that each call costs one copy and one wait.  The file is
 // compiled without fused multiply-add (tools/cmake/DtrainCuda.cmake), so that residuals are bitwise equal to the CPU's.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "framework/compress/device_values.h"
@@ -11,6 +12,7 @@
 #include "framework/device/buffer.h"
 #include "framework/kernels/cuda/compact.h"
 #include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/sort.h"
 #include "framework/solver/elements.h"
 
 namespace dtrain {
@@ -60,12 +62,39 @@ void LookForBad(CudaQueue& queue, const float* values, int64_t n, uint32_t* bad)
           });
 }
 
-void TakeRuns(CudaQueue& queue, const float* values, int64_t n, const int64_t* begins, int64_t runs,
-              int64_t run, float* taken) {
-  const int64_t count = runs * run;
+// All places are below n.
+void TakeAt(CudaQueue& queue, const float* values, int64_t n, const int32_t* places, int64_t count,
+            float* taken) {
+  ForEach(
+      queue,
+      {"take entries", {Reads(values, n).Only(count), Reads(places, count), Writes(taken, count)}},
+      count, [=] DT_DEVICE(int64_t i) { taken[i] = values[places[i]]; });
+}
+
+// The sort is ascending, and what is wanted are the largest.
+DT_DEVICE inline uint32_t KeyOf(float value) { return 0x7fffffffu - Magnitude(value); }
+uint32_t OfKey(uint32_t key) { return 0x7fffffffu - key; }
+constexpr int kKeyBits = 31;
+
+void TakeSampleKeys(CudaQueue& queue, const float* values, int64_t n, const SpreadSample& sample,
+                    uint32_t* keys, int32_t* places) {
+  const int64_t count = sample.values();
   ForEach(queue,
-          {"take runs", {Reads(values, n).Only(count), Reads(begins, runs), Writes(taken, count)}},
-          count, [=] DT_DEVICE(int64_t i) { taken[i] = values[begins[i / run] + i % run]; });
+          {"keys of a sample",
+           {Reads(values, n).Only(count), Writes(keys, count), Writes(places, count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const int64_t place = sample.PlaceOf(i);
+            keys[i] = KeyOf(values[place]);
+            places[i] = static_cast<int32_t>(place);
+          });
+}
+
+void TakeKeys(CudaQueue& queue, const float* values, int64_t n, const int32_t* places,
+              int64_t count, uint32_t* keys) {
+  ForEach(queue,
+          {"keys of entries",
+           {Reads(values, n).Only(count), Reads(places, count), Writes(keys, count)}},
+          count, [=] DT_DEVICE(int64_t i) { keys[i] = KeyOf(values[places[i]]); });
 }
 
 // Copies the places and values of the first `most` entries found, or of all if there are fewer.
@@ -142,13 +171,24 @@ class CudaValues : public DeviceValues {
     return all_.data();
   }
 
-  std::span<const float> Runs(std::span<const int64_t> begins, int64_t run) override {
-    const int64_t count = std::ssize(begins) * run;
-    auto* const device_places = Room<int64_t>(places_, std::ssize(begins));
-    queue_.Upload(device_places, begins.data(), begins.size_bytes());
+  std::span<const float> At(std::span<const int32_t> places) override {
+    const int64_t count = std::ssize(places);
+    if (count == 0) return {};
+    auto* const device_places = Room<int32_t>(places_, count);
+    queue_.Upload(device_places, places.data(), places.size_bytes());
     auto* const taken = Room<float>(answer_, count);
-    TakeRuns(queue_, values_, n_, device_places, std::ssize(begins), run, taken);
-    return {Fetch(taken, count), static_cast<size_t>(count)};
+    TakeAt(queue_, values_, n_, device_places, count, taken);
+    return {Fetch(taken, count), places.size()};
+  }
+
+  uint32_t Ranked(const SpreadSample& sample, int64_t nth) override {
+    const int64_t count = sample.values();
+    if (nth > count) return 1;
+    auto* const keys = Room<uint32_t>(keys_, 2 * count);
+    auto* const places = Room<int32_t>(sorted_, 2 * count);
+    TakeSampleKeys(queue_, values_, n_, sample, keys, places);
+    Sort(keys, places, count, kKeyBits, keys + count, places + count);
+    return std::max(OfKey(*Fetch(keys + count + nth - 1, 1)), 1u);
   }
 
   UnitMoments Moments() override {
@@ -163,7 +203,8 @@ class CudaValues : public DeviceValues {
     return moments;
   }
 
-  UnitEntries Reaching(uint32_t least, int64_t expected) override {
+  // The host keeps the largest of few entries faster than a sort does.
+  ReachingEntries Reaching(uint32_t least, int64_t most) override {
     const Reaches wanted{values_, least};
     const int n = static_cast<int>(n_);
     auto* const found = Room<int32_t>(found_, n_ + 1);
@@ -171,14 +212,13 @@ class CudaValues : public DeviceValues {
     const size_t bytes = CompactScratchBytes(n, wanted);
     Compact(queue_, n, wanted, Reads(values_, n_), found, found_count, Room<char>(scratch_, bytes),
             bytes);
-    int64_t most = std::min(n_, expected);
-    const int32_t* answer = FetchFound(found, found_count, most);
-    if (*answer > most) {
-      most = *answer;
-      answer = FetchFound(found, found_count, most);
-    }
-    const auto count = static_cast<size_t>(*answer);
-    return {{answer + 1, count}, {reinterpret_cast<const float*>(answer + 1 + most), count}};
+    const int64_t few = std::min(n_, most <= kFew ? FewOf(most) : 0);
+    const int32_t* const answer = FetchFound(found, found_count, few);
+    const int64_t count = *answer;
+    if (count <= few) return {count, EntriesOf(answer + 1, few, count)};
+    const int32_t* places = found;
+    if (count > most) places = PlacesOfLargest(found, count, most);
+    return {count, FetchAt(places, std::min(count, most))};
   }
 
   void Add(float* to, const float* added, int64_t n) override { AddTo(queue_, to, added, n); }
@@ -211,13 +251,47 @@ class CudaValues : public DeviceValues {
   }
 
  private:
+  static constexpr int64_t kFew = 4096;
+
   // Fetches one array: the number of entries found, then the places of the first `most`, then their values.
   const int32_t* FetchFound(const int32_t* found, const int32_t* found_count, int64_t most) {
     auto* const answer = Room<int32_t>(answer_, 1 + 2 * most);
     queue_.Copy(answer, found_count, sizeof(int32_t));
-    TakeFound(queue_, values_, n_, found, found_count, most, answer + 1,
-              reinterpret_cast<float*>(answer + 1 + most));
+    if (most > 0) {
+      TakeFound(queue_, values_, n_, found, found_count, most, answer + 1,
+                reinterpret_cast<float*>(answer + 1 + most));
+    }
     return Fetch(answer, 1 + 2 * most);
+  }
+  // Returns `count` entries of an array that has room for `most` places and as many values.
+  static UnitEntries EntriesOf(const int32_t* array, int64_t most, int64_t count) {
+    return {{array, static_cast<size_t>(count)},
+            {reinterpret_cast<const float*>(array + most), static_cast<size_t>(count)}};
+  }
+  UnitEntries FetchAt(const int32_t* places, int64_t count) {
+    auto* const answer = Room<int32_t>(answer_, 2 * count);
+    queue_.Copy(answer, places, static_cast<size_t>(count) * sizeof(int32_t));
+    TakeAt(queue_, values_, n_, places, count, reinterpret_cast<float*>(answer + count));
+    return EntriesOf(Fetch(answer, 2 * count), count, count);
+  }
+
+  // Returns the places of the `most` largest of `count` entries, ascending, in the device's memory.  `found` ascends and
+  // both sorts are stable, so of equal ones the lowest places remain.
+  const int32_t* PlacesOfLargest(const int32_t* found, int64_t count, int64_t most) {
+    auto* const keys = Room<uint32_t>(keys_, 2 * count);
+    auto* const places = Room<int32_t>(sorted_, count + most);
+    TakeKeys(queue_, values_, n_, found, count, keys);
+    Sort(keys, found, count, kKeyBits, keys + count, places);
+    Sort(reinterpret_cast<const uint32_t*>(places), places, most,
+         std::bit_width(static_cast<uint64_t>(n_)), keys, places + count);
+    return places + count;
+  }
+
+  void Sort(const uint32_t* keys, const int32_t* values, int64_t count, int bits,
+            uint32_t* sorted_keys, int32_t* sorted_values) {
+    const size_t bytes = SortScratchBytes(static_cast<int>(count), bits);
+    SortPairs(queue_, {static_cast<int>(count), bits, keys, values, sorted_keys, sorted_values},
+              Room<char>(scratch_, static_cast<int64_t>(bytes)), bytes);
   }
 
   template <class T>
@@ -250,7 +324,7 @@ class CudaValues : public DeviceValues {
   bool have_all_ = false;
   std::vector<float> all_;
   PinnedMemory pinned_;
-  Buffer answer_, rows_, places_, found_, scratch_;
+  Buffer answer_, rows_, places_, found_, scratch_, keys_, sorted_;
 };
 
 std::unique_ptr<DeviceValues> MakeCudaValues(const Device& device) {

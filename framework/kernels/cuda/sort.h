@@ -17,8 +17,8 @@
 
 namespace dtrain {
 
-// `count` pairs of a key, below 2^bits, and a value; and the arrays that receive them sorted.  The arrays must not
-// overlap.
+// `count` pairs of a key, below 2^bits, and a value; and the arrays that receive them sorted.  These must not overlap with
+// others; keys and values may be the same array.
 struct PairsToSort {
   int count = 0;
   int bits = 32;
