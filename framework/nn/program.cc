@@ -91,8 +91,10 @@ class Compiler {
     const GraphLayer& layer = graph_.layers()[call.layer];
     if (layer.layer->is_view()) return true;
     KernelRequest request = RequestFor(call);
-    request.available[input] =
-        Format::kChannelsLast;  // a kernel that follows its input would take it
+    // A kernel that follows its input would take them so.
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      if (slot_of_value_[call.inputs[i]] < 0) request.available[i] = Format::kChannelsLast;
+    }
     return Choose(layer, request).offer.inputs[input].plain();
   }
 

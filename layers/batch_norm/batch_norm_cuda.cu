@@ -1,4 +1,4 @@
-// Implements batch normalisation on the GPU under the name "direct", for channels_last images, with a ReLU fused into
+// Implements batch normalisation on the GPU under the name "direct", in the format of its input, with a ReLU fused into
 // both passes.  It computes what the CPU's kernel does (batch_norm_cpu.cc), with sums in double. cuDNN's is not used:
 // it sums in float, cannot sum over workers and has no fused ReLU in this form.
 //
@@ -140,7 +140,7 @@ struct TermTaker {
 template <class T>  // the type of the images
 class BatchNormCuda : public Kernel {
  public:
-  explicit BatchNormCuda(const KernelRequest& request)
+  BatchNormCuda(const KernelRequest& request, Format format)
       : queue_(QueueOf(request.device)),
         norm_(static_cast<const BatchNorm&>(*request.layer)),
         uses_batch_(request.mode != Mode::kEvaluate),
@@ -149,7 +149,7 @@ class BatchNormCuda : public Kernel {
         adds_(request.fused_sum),
         count_(request.inputs[0].count()),
         channels_(request.inputs[0][1]),
-        columns_(request.device, count_ / channels_, channels_, ElementsOfPack(sizeof(T))) {
+        columns_(request.device, ChannelsOf(request.inputs[0], format), ElementsOfPack(sizeof(T))) {
     kept_values_ = saved_.Take(2);
     kept_inverse_ = saved_.Take(2 * channels_);
     kept_mean_ = saved_.Take(channels_);
@@ -188,7 +188,7 @@ class BatchNormCuda : public Kernel {
                 {"batch norm apply",
                  {Reads(x, count_), Reads(added, count_), Reads(kept.mean, channels),
                   Reads(kept.scale, channels), Reads(kept.bias, channels), Writes(y, count_)}},
-                Rows(), ApplyNorm{{kept.mean, kept.scale, kept.bias}, relu_},
+                columns_.of(), ApplyNorm{{kept.mean, kept.scale, kept.bias}, relu_},
                 Operands<T, 2>{x, added}, y);
   }
 
@@ -213,7 +213,8 @@ class BatchNormCuda : public Kernel {
                  {Reads(x, count_), Reads(dy, count_), Reads(y, count_), Reads(kept.mean, channels),
                   Reads(kept.scale, channels), Reads(bias, channels), Reads(from_bias, channels),
                   Reads(from_scale, channels), Writes(dx, count_)}},
-                Rows(), NormGradient{{kept.mean, kept.scale, bias}, from_bias, from_scale, rule},
+                columns_.of(),
+                NormGradient{{kept.mean, kept.scale, bias}, from_bias, from_scale, rule},
                 Operands<T, 3>{x, dy, y}, dx);
   }
 
@@ -339,13 +340,14 @@ class BatchNormCuda : public Kernel {
     if (dx == nullptr && gate.open == nullptr) return;
     const NormChannels of = {by_input ? kept.mean : nullptr, kept.scale,
                              by_input ? kept.bias : nullptr};
+    const ChannelRows rows = columns_.of();
     ForEach(queue_,
             {"frozen batch norm gradient",
              {Reads(x, count_), Reads(gate.dy, count_), Reads(gate.y, count_),
               Reads(of.mean, channels), Reads(of.scale, channels), Reads(of.bias, channels),
               Writes(gate.open, count_), Writes(dx, count_)}},
             count_, [=] DT_DEVICE(int64_t i) {
-              const NormChannel channel = of.Of(i % channels);
+              const NormChannel channel = of.Of(rows.ChannelOf(i));
               const float given[] = {x == nullptr ? 0 : static_cast<float>(x[i]),
                                      static_cast<float>(gate.dy[i]),
                                      gate.y == nullptr ? 0 : static_cast<float>(gate.y[i])};
@@ -399,7 +401,6 @@ class BatchNormCuda : public Kernel {
             .bias = args.params[1].f32(),
             .eps = norm_.eps()};
   }
-  ChannelRows Rows() const { return {columns_.rows(), columns_.columns()}; }
   static float* Scratch(const KernelArgs& args) { return static_cast<float*>(args.scratch); }
   double* Sums(const KernelArgs& args) const {
     return reinterpret_cast<double*>(Scratch(args) + sums_);
@@ -426,12 +427,12 @@ std::unique_ptr<Kernel> MakeBatchNormCuda(const KernelRequest& request, const Ke
     static_cast<const BatchNorm&>(*request.layer).CheckEnoughIn(request.inputs[0]);
   }
   return WithElementType(offer.inputs[0].dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<BatchNormCuda<T>>(request);
+    return std::make_unique<BatchNormCuda<T>>(request, offer.inputs[0].format);
   });
 }
 
 std::optional<KernelOffer> OfferBatchNormCuda(const KernelRequest& request) {
-  KernelOffer offer = OfferImages(request);
+  KernelOffer offer = FollowImages(request);
   offer.sums = true;
   return offer;
 }

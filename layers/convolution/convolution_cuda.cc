@@ -1,8 +1,10 @@
 // Implements convolution on the GPU under the name "cudnn", for every shape that cuDNN supports.  If it has no
 // engine for groups, dilation or different sides, our own loops replace it (convolution_direct_cuda.cu).
 //
-// Images are channels last, as tensor cores require.  The weights stay in plain OIHW order in the arenas; cuDNN reads
-// them channels last and in its own type, and writes their gradient so (KernelNeeds::params).
+// Images are channels last, as tensor cores require; but plain with `precision: fp32`, since cuDNN 9.19 has no engine for an
+// H200 that computes exactly and reads them channels last: those that it lists turn x and y in their workspace, 67 MB of a
+// layer of ResNet-18 (tests/cudnn).  The weights stay in plain OIHW order in the arenas; cuDNN reads them in the images'
+// format and in its own type, and writes their gradient so (KernelNeeds::params).
 //
 // Each of the three passes is a graph of one operation, whose engine a rule or a plan chooses
 // (convolution_pass_cuda.h).  cuDNN lists engines by the whole shape, and an engine may divide sums by it, so a sample's
@@ -33,6 +35,10 @@
 namespace dtrain {
 namespace {
 
+Format FormatOf(const Device& device) {
+  return device.precision == Precision::kFp32 ? Format::kPlain : Format::kChannelsLast;
+}
+
 ConvolutionProblem ProblemOf(const KernelRequest& request, const CudaQueue& queue) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   return {.x = request.inputs[0],
@@ -42,7 +48,8 @@ ConvolutionProblem ProblemOf(const KernelRequest& request, const CudaQueue& queu
           .stride = layer.stride(),
           .dilation = layer.dilation(),
           .type = FactorTypeOf(queue.precision()),
-          .tf32 = queue.precision() == Precision::kTf32};
+          .tf32 = queue.precision() == Precision::kTf32,
+          .format = FormatOf(request.device)};
 }
 
 class ConvolutionCuda : public Kernel {
@@ -53,18 +60,19 @@ class ConvolutionCuda : public Kernel {
         training_(request.mode == Mode::kTrain),
         y_shape_(request.outputs[0]),
         problem_(ProblemOf(request, queue_)),
-        pixels_(request.device, y_shape_.count() / y_shape_[1], y_shape_[1],
+        pixels_(request.device, ChannelsOf(y_shape_, problem_.format),
                 ElementsOfPack(SizeOf(problem_.type))),
         forward_(request.device, problem_, Kind::kForward, ChoiceOf(request, 0)) {
     if (training_) {
       weights_.emplace(request.device, problem_, Kind::kWeights, ChoiceOf(request, 2));
+      if (problem_.weights_in_arena()) added_weights_ = weights_->Adding();
     }
     if (training_ && request.needs_input_gradient[0]) {
       data_.emplace(request.device, problem_, Kind::kData, ChoiceOf(request, 1));
       added_data_ = data_->Adding();
     }
     size_t most = forward_.workspace_bytes();
-    for (const auto* pass : {&weights_, &data_, &added_data_}) {
+    for (const auto* pass : {&weights_, &added_weights_, &data_, &added_data_}) {
       if (*pass) most = std::max(most, (*pass)->workspace_bytes());
     }
     // The workspace comes first, because cuDNN prefers an alignment beyond a cache line's.
@@ -78,14 +86,15 @@ class ConvolutionCuda : public Kernel {
     needs.backward_reads_inputs = true;
     needs.backward_reads_outputs = relu_;
     needs.backward_adds = added_data_.has_value();  // else an inserted kernel adds
-    needs.params = {{Format::kChannelsLast, problem_.type}};
+    needs.params = {{problem_.format, problem_.type}};
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
     const Tensor& y = args.outputs[0];
     forward_.Run(args.inputs[0].data, args.params[0].data, y.data, Scratch(args, workspace_));
-    AddBias(queue_, y, y_shape_[1], args.params.size() > 1 ? args.params[1].f32() : nullptr, relu_);
+    AddBias(queue_, y, pixels_.of(), args.params.size() > 1 ? args.params[1].f32() : nullptr,
+            relu_);
   }
 
   void Backward(const KernelArgs& args) override {
@@ -96,7 +105,10 @@ class ConvolutionCuda : public Kernel {
                   args.accumulate, args.param_gradients[1].f32());
     }
     void* const workspace = Scratch(args, workspace_);
-    weights_->Run(args.inputs[0].data, args.param_gradients[0].data, dy.data, workspace);
+    // What is no gradient of the arena is a copy, which the net adds (KernelNeeds::params).
+    const bool adds = args.accumulate && problem_.weights_in_arena();
+    const ConvolutionPass& weights = adds ? *added_weights_ : *weights_;
+    weights.Run(args.inputs[0].data, args.param_gradients[0].data, dy.data, workspace);
     if (args.input_gradients[0].data == nullptr) return;
     DT_CHECK(data_.has_value()) << "an input gradient that was not requested";
     const ConvolutionPass& pass = args.adds_input_gradient ? *added_data_ : *data_;
@@ -134,7 +146,7 @@ class ConvolutionCuda : public Kernel {
   const ConvolutionProblem problem_;
   const ColumnSums pixels_;
   const ConvolutionPass forward_;
-  std::optional<ConvolutionPass> data_, added_data_, weights_;
+  std::optional<ConvolutionPass> data_, added_data_, weights_, added_weights_;
   FloatRoom room_;
   int64_t workspace_ = 0, partial_ = 0;
 };
@@ -156,7 +168,7 @@ std::unique_ptr<Kernel> MakeConvolutionCuda(const KernelRequest& request,
 }
 
 std::optional<KernelOffer> OfferConvolutionCuda(const KernelRequest& request) {
-  return OfferImages(request, FactorTypeOf(request.device.precision));
+  return OfferImages(request, FormatOf(request.device), FactorTypeOf(request.device.precision));
 }
 
 DTRAIN_KERNEL("convolution", DeviceKind::kCuda, "cudnn", OfferConvolutionCuda, MakeConvolutionCuda);

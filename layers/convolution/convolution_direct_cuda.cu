@@ -123,17 +123,27 @@ struct Geometry {
   Side rows, columns;
   unsigned channels, outputs;              // over all groups
   unsigned group_channels, group_outputs;  // of one group
+  bool plain_x, plain_y;                   // [N, C, H, W]; else channels last
 
   static DT_DEVICE double Product(T image, float weight) {
     return static_cast<double>(static_cast<float>(image)) *
            static_cast<float>(static_cast<T>(weight));
   }
 
-  DT_DEVICE int64_t InputAt(int64_t n, int row, int column) const {
-    return ((n * rows.pixels + row) * columns.pixels + column) * channels;
+  DT_DEVICE int64_t InputAt(int64_t n, unsigned channel, int row, int column) const {
+    if (plain_x) return ((n * channels + channel) * rows.pixels + row) * columns.pixels + column;
+    return ((n * rows.pixels + row) * columns.pixels + column) * channels + channel;
   }
-  DT_DEVICE int64_t OutputAt(int64_t n, int row, int column) const {
-    return ((n * rows.results + row) * columns.results + column) * outputs;
+  DT_DEVICE int64_t OutputAt(int64_t n, unsigned o, int row, int column) const {
+    if (plain_y) return ((n * outputs + o) * rows.results + row) * columns.results + column;
+    return ((n * rows.results + row) * columns.results + column) * outputs + o;
+  }
+  // Return how far apart the channels of a pixel are.
+  DT_DEVICE int64_t InputStep() const {
+    return plain_x ? int64_t{rows.pixels} * columns.pixels : 1;
+  }
+  DT_DEVICE int64_t OutputStep() const {
+    return plain_y ? int64_t{rows.results} * columns.results : 1;
   }
   DT_DEVICE unsigned WeightAt(unsigned o, unsigned channel, int k, int l) const {
     return ((o * group_channels + channel) * rows.kernel + k) * columns.kernel + l;
@@ -151,6 +161,7 @@ struct Geometry {
   DT_DEVICE void AddResults(const RoundedElements<T>& x, const float* w, const Places<N>& of,
                             double (&sums)[N]) const {
     const unsigned first = of.o / group_outputs * group_channels;
+    const int64_t step = InputStep();
     for (int k = 0; k < rows.kernel; ++k) {
       for (int l = 0; l < columns.kernel; ++l) {
         int64_t at[N];
@@ -158,26 +169,21 @@ struct Geometry {
         for (int n = 0; n < N; ++n) {
           const int row = rows.PixelOf(of.row[n], k), column = columns.PixelOf(of.column[n], l);
           inside[n] = of.exist[n] && row >= 0 && column >= 0;
-          at[n] = InputAt(of.image, row, column) + first;
+          at[n] = InputAt(of.image, first, row, column);
         }
         for (unsigned c = 0; c < group_channels; ++c) {
           const float weight = w[WeightAt(of.o, c, k, l)];
           for (int n = 0; n < N; ++n) {
-            if (inside[n]) sums[n] += Product(x[at[n] + c], weight);
+            if (inside[n]) sums[n] += Product(x[at[n] + c * step], weight);
           }
         }
       }
     }
   }
 
-  // Returns y[i] without its bias.
-  DT_DEVICE double Result(const RoundedElements<T>& x, const float* w, unsigned i) const {
-    const unsigned pixel = i / outputs, line = pixel / columns.results;
-    const Places<1> place = {line / rows.results,
-                             i % outputs,
-                             {static_cast<int>(line % rows.results)},
-                             {static_cast<int>(pixel % columns.results)},
-                             {true}};
+  // Returns a result without its bias.
+  DT_DEVICE double Result(const RoundedElements<T>& x, const float* w, const Place& of) const {
+    const Places<1> place = {of.image, of.channel, {of.row}, {of.column}, {true}};
     double sum[1] = {0};
     AddResults(x, w, place, sum);
     return sum[0];
@@ -219,10 +225,22 @@ struct Geometry {
     return largest;
   }
 
+  // Returns where element i is in images of these sizes.
+  static DT_DEVICE Place PlaceOf(unsigned i, bool plain, unsigned channels, unsigned rows,
+                                 unsigned columns) {
+    const unsigned pixel = plain ? i : i / channels, line = pixel / columns;
+    const auto row = static_cast<int>(line % rows), column = static_cast<int>(pixel % columns);
+    const unsigned rest = line / rows;
+    if (plain) return {rest / channels, rest % channels, row, column};
+    return {rest, i % channels, row, column};
+  }
   DT_DEVICE Place InputOf(unsigned i) const {
-    const unsigned pixel = i / channels, line = pixel / columns.pixels;
-    return {line / rows.pixels, i % channels, static_cast<int>(line % rows.pixels),
-            static_cast<int>(pixel % columns.pixels)};
+    return PlaceOf(i, plain_x, channels, static_cast<unsigned>(rows.pixels),
+                   static_cast<unsigned>(columns.pixels));
+  }
+  DT_DEVICE Place OutputOf(unsigned i) const {
+    return PlaceOf(i, plain_y, outputs, static_cast<unsigned>(rows.results),
+                   static_cast<unsigned>(columns.results));
   }
 
   // The weights with their outputs last, so that adjacent threads read adjacent elements of dy.
@@ -245,7 +263,7 @@ struct Geometry {
     gradient.OfLine(*this, line, of.o, [&](unsigned image, int at_row, int at_column, T value) {
       const int row = rows.PixelOf(at_row, of.k), column = columns.PixelOf(at_column, of.l);
       if (row < 0 || column < 0) return;
-      sum += static_cast<double>(static_cast<float>(x[InputAt(image, row, column) + channel])) *
+      sum += static_cast<double>(static_cast<float>(x[InputAt(image, channel, row, column)])) *
              static_cast<float>(value);
     });
     return sum;
@@ -270,24 +288,24 @@ struct ResultGradient {
   DT_DEVICE void OfLine(const Geometry<T>& of, unsigned line, unsigned o, const F& f) const {
     const unsigned image = line / of.rows.results;
     const int row = static_cast<int>(line % of.rows.results);
-    const T* const values = dy + of.OutputAt(image, row, 0) + o;
     for (int column = 0; column < of.columns.results; ++column) {
-      f(image, row, column, values[int64_t{column} * of.outputs]);
+      f(image, row, column, dy[of.OutputAt(image, o, row, column)]);
     }
   }
   // Returns dx[i].
   DT_DEVICE double ByInput(const Geometry<T>& of, const float* w, unsigned i) const {
     const Place at = of.InputOf(i);
     const unsigned first = at.channel / of.group_channels * of.group_outputs;
+    const int64_t step = of.OutputStep();
     double sum = 0;
     for (int k = 0; k < of.rows.kernel; ++k) {
       const int row = of.rows.ResultOf(at.row, k);
       for (int l = 0; l < of.columns.kernel && row >= 0; ++l) {
         const int column = of.columns.ResultOf(at.column, l);
         if (column < 0) continue;
-        const T* const values = dy + of.OutputAt(at.image, row, column) + first;
+        const T* const values = dy + of.OutputAt(at.image, first, row, column);
         for (unsigned o = 0; o < of.group_outputs; ++o) {
-          sum += of.Product(values[o],
+          sum += of.Product(values[o * step],
                             w[of.WeightAt(first + o, at.channel % of.group_channels, k, l)]);
         }
       }
@@ -345,7 +363,7 @@ struct WinnerGradient {
 };
 
 template <class T>
-Geometry<T> GeometryOf(const KernelRequest& request) {
+Geometry<T> GeometryOf(const KernelRequest& request, const KernelOffer& offer) {
   const auto& layer = static_cast<const Convolution&>(*request.layer);
   const Shape &x = request.inputs[0], &y = request.outputs[0];
   ToInt(x.count()), ToInt(y.count());
@@ -363,7 +381,9 @@ Geometry<T> GeometryOf(const KernelRequest& request) {
           all(x[1]),
           all(y[1]),
           all(x[1] / layer.groups()),
-          all(y[1] / layer.groups())};
+          all(y[1] / layer.groups()),
+          offer.inputs[0].format == Format::kPlain,
+          offer.outputs[0].format == Format::kPlain};
 }
 
 // The shape of what is written: of the convolution's results, or of their maxima.
@@ -378,7 +398,7 @@ class ConvolutionDirectCuda : public Kernel {
  public:
   ConvolutionDirectCuda(const KernelRequest& request, const KernelOffer& offer)
       : queue_(QueueOf(request.device)),
-        geometry_(GeometryOf<T>(request)),
+        geometry_(GeometryOf<T>(request, offer)),
         pools_(request.pooling != nullptr),
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain),
@@ -387,7 +407,7 @@ class ConvolutionDirectCuda : public Kernel {
         biases_(request.layer->Params().size() > 1 ? request.outputs[0][1] : 0),
         windows_(WindowsOf(request, offer)),
         outputs_(OutputOf(request).count()),
-        lines_(request.device, request.outputs[0][0] * OutputOf(request)[2], weights_ + biases_) {
+        lines_(request.device, {request.outputs[0][0] * OutputOf(request)[2], weights_ + biases_}) {
     if (training_) partial_ = room_.Take(2 * lines_.partial_sums());
   }
 
@@ -414,9 +434,9 @@ class ConvolutionDirectCuda : public Kernel {
         {"convolution",
          {ReadsOf(args.inputs[0]), Reads(w, weights_), Reads(bias, biases_), Writes(y, outputs_)}},
         outputs_, [=] DT_DEVICE(int64_t i) {
-          const auto element = static_cast<unsigned>(i);
-          auto value = static_cast<float>(geometry.Result(x, w, element));
-          if (bias != nullptr) value += bias[element % geometry.outputs];
+          const Place of = geometry.OutputOf(static_cast<unsigned>(i));
+          auto value = static_cast<float>(geometry.Result(x, w, of));
+          if (bias != nullptr) value += bias[of.channel];
           y[i] = static_cast<T>(relu && value < 0 ? 0.0f : value);  // keeps a NaN
         });
   }
@@ -546,7 +566,11 @@ std::optional<KernelOffer> OfferConvolutionDirectCuda(const KernelRequest& reque
   const Shape &y = request.outputs[0], weights = request.layer->Params()[0].shape;
   const int64_t products = weights.count() * y.CountFrom(2);
   const bool few = products <= kFewProducts && weights.CountFrom(1) <= kShort;
-  KernelOffer offer = OfferImages(request, FactorTypeOf(request.device.precision));
+  const bool fp32 = request.device.precision == Precision::kFp32;
+  // In fp32 cuDNN's convolutions read and write plain images (convolution_cuda.cc).
+  KernelOffer offer = OfferImages(request, fp32 ? Format::kPlain : Format::kChannelsLast,
+                                  FactorTypeOf(request.device.precision));
+  if (fp32) offer.inputs[0] = request.available[0].format;
   // The floats of a batch need no pass that rounds them.
   const Form wide = ImageFormat(request.inputs[0]);
   if (request.available[0] == wide && !request.needs_input_gradient[0]) offer.inputs[0] = wide;

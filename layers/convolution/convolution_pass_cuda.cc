@@ -23,6 +23,7 @@ namespace fe = cudnn_frontend;
 
 struct ConvolutionPass::Plan {
   ConvolutionProblem problem;
+  Kind kind;
   fe::ExecutionPlan plan;
 };
 
@@ -45,16 +46,18 @@ int64_t AlignmentOf(const Shape& images, DType type) {
   return static_cast<int64_t>(std::min<size_t>(16, image & -image));
 }
 
-fe::Tensor TensorOf(char uid, const Shape& shape, DType type, int64_t alignment = 16) {
+fe::Tensor TensorOf(char uid, const Shape& shape, const ConvolutionProblem& problem,
+                    int64_t alignment = 16) {
   const int64_t channels = shape[1], height = shape[2], width = shape[3];
   const int64_t extents[] = {shape[0], channels, height, width};
-  const int64_t strides[] = {channels * height * width, 1, width * channels, channels};
+  const int64_t last[] = {channels * height * width, 1, width * channels, channels};
+  const int64_t plain[] = {channels * height * width, height * width, width, 1};
   return fe::TensorBuilder()
       .setDim(4, extents)
-      .setStride(4, strides)
+      .setStride(4, problem.format == Format::kPlain ? plain : last)
       .setId(uid)
       .setAlignment(alignment)
-      .setDataType(TypeOf(type))
+      .setDataType(TypeOf(problem.type))
       .build();
 }
 
@@ -66,9 +69,10 @@ struct Gpu {
 
 fe::OperationGraph GraphOf(const Gpu& gpu, const ConvolutionProblem& problem, Kind kind,
                            bool adds) {
-  const fe::Tensor x = TensorOf('x', problem.x, problem.type, AlignmentOf(problem.x, problem.type));
-  const fe::Tensor w = TensorOf('w', problem.w, problem.type);
-  const fe::Tensor y = TensorOf('y', problem.y, problem.type);
+  const fe::Tensor x = TensorOf('x', problem.x, problem, AlignmentOf(problem.x, problem.type));
+  const fe::Tensor w =
+      TensorOf('w', problem.w, problem, problem.weights_in_arena() ? sizeof(float) : 16);
+  const fe::Tensor y = TensorOf('y', problem.y, problem);
   const int64_t pad[] = {problem.pad.height, problem.pad.width};
   const int64_t stride[] = {problem.stride.height, problem.stride.width};
   const int64_t dilation[] = {problem.dilation.height, problem.dilation.width};
@@ -104,6 +108,7 @@ fe::OperationGraph GraphOf(const Gpu& gpu, const ConvolutionProblem& problem, Ki
             .setdwDesc(w)
             .setdyDesc(y)
             .setcDesc(window)
+            .setBeta(adds ? 1.0F : 0.0F)
             .build();
     }
   }();
@@ -134,33 +139,6 @@ std::optional<fe::ExecutionPlan> PlanOf(const fe::ManagedOpaqueDescriptor& confi
   } catch (const fe::cudnnException&) {
     return {};
   }
-}
-
-// Calls visit(plan) for every engine that qualifies, in the heuristics' order, until it returns false.  The modes list some
-// engines again.
-void VisitListed(const Gpu& gpu, fe::OperationGraph& graph, const ConvolutionProblem& problem,
-                 const std::function<bool(fe::ExecutionPlan)>& visit) {
-  for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}) {
-    fe::EngineConfigList configs;  // stays empty where the heuristics know nothing
-    fe::get_heuristics_list(
-        std::vector<fe::HeurMode_t>{mode}, graph,
-        [&](cudnnBackendDescriptor_t config) { return Disqualified(problem, config); }, configs,
-        /*evaluate_all=*/false, /*sm_count=*/-1, gpu.properties);
-    for (const fe::ManagedOpaqueDescriptor& config : configs) {
-      std::optional<fe::ExecutionPlan> plan = PlanOf(config);
-      if (plan && !visit(std::move(*plan))) return;
-    }
-  }
-}
-
-std::optional<fe::ExecutionPlan> FirstListed(const Gpu& gpu, fe::OperationGraph& graph,
-                                             const ConvolutionProblem& problem) {
-  std::optional<fe::ExecutionPlan> first;
-  VisitListed(gpu, graph, problem, [&](fe::ExecutionPlan plan) {
-    first = std::move(plan);
-    return false;
-  });
-  return first;
 }
 
 struct NamedEngine {
@@ -230,6 +208,41 @@ std::optional<fe::ExecutionPlan> PlanNamed(const Gpu& gpu, const fe::OperationGr
   return PlanOf(config);
 }
 
+// True if an engine can add to a gradient in the arena, or need not.
+bool AddsIfItMust(const Gpu& gpu, const ConvolutionProblem& problem, Kind kind,
+                  const fe::ExecutionPlan& plan) {
+  if (kind != Kind::kWeights || !problem.weights_in_arena()) return true;
+  return PlanNamed(gpu, GraphOf(gpu, problem, kind, true), problem, plan.getTag()).has_value();
+}
+
+// Calls visit(plan) for every engine that qualifies, in the heuristics' order, until it returns false.  The modes list some
+// engines again.
+void VisitListed(const Gpu& gpu, fe::OperationGraph& graph, const ConvolutionProblem& problem,
+                 Kind kind, const std::function<bool(fe::ExecutionPlan)>& visit) {
+  for (const auto mode : {fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}) {
+    fe::EngineConfigList configs;  // stays empty where the heuristics know nothing
+    fe::get_heuristics_list(
+        std::vector<fe::HeurMode_t>{mode}, graph,
+        [&](cudnnBackendDescriptor_t config) { return Disqualified(problem, config); }, configs,
+        /*evaluate_all=*/false, /*sm_count=*/-1, gpu.properties);
+    for (const fe::ManagedOpaqueDescriptor& config : configs) {
+      std::optional<fe::ExecutionPlan> plan = PlanOf(config);
+      if (!plan || !AddsIfItMust(gpu, problem, kind, *plan)) continue;
+      if (!visit(std::move(*plan))) return;
+    }
+  }
+}
+
+std::optional<fe::ExecutionPlan> FirstListed(const Gpu& gpu, fe::OperationGraph& graph,
+                                             const ConvolutionProblem& problem, Kind kind) {
+  std::optional<fe::ExecutionPlan> first;
+  VisitListed(gpu, graph, problem, kind, [&](fe::ExecutionPlan plan) {
+    first = std::move(plan);
+    return false;
+  });
+  return first;
+}
+
 void Execute(CudaQueue& queue, const fe::ExecutionPlan& plan, void* x, void* w, void* y,
              void* workspace) {
   void* pointers[] = {x, w, y};
@@ -259,12 +272,12 @@ double TimeOf(CudaQueue& queue, const std::function<void()>& run) {
 
 // Times every engine that the heuristics list, and returns the fastest's plan; none if there is none.
 std::optional<fe::ExecutionPlan> Fastest(const Device& device, fe::OperationGraph& graph,
-                                         const ConvolutionProblem& problem) {
+                                         const ConvolutionProblem& problem, Kind kind) {
   CudaQueue& queue = QueueOf(device);
   const Gpu gpu{queue.dnn(), nullptr};
   std::map<std::string, fe::ExecutionPlan> plans;  // by name
   size_t workspace = 1;
-  VisitListed(gpu, graph, problem, [&](fe::ExecutionPlan plan) {
+  VisitListed(gpu, graph, problem, kind, [&](fe::ExecutionPlan plan) {
     workspace = std::max(workspace, static_cast<size_t>(plan.getWorkspaceSize()));
     plans.emplace(plan.getTag(), std::move(plan));
     return true;
@@ -287,25 +300,27 @@ std::optional<fe::ExecutionPlan> Fastest(const Device& device, fe::OperationGrap
 
 std::string Describe(const ConvolutionProblem& p, Kind kind) {
   const char* const names[] = {"forward", "data", "weights"};
-  return fmt::format("{} of {} by {} to {}, pad {}, stride {}, dilation {}, type {}{}",
+  return fmt::format("{} of {} by {} to {}, pad {}, stride {}, dilation {}, type {}{}{}",
                      names[static_cast<int>(kind)], p.x.ToString(), p.w.ToString(), p.y.ToString(),
                      p.pad.ToString(), p.stride.ToString(), p.dilation.ToString(),
-                     static_cast<int>(p.type), p.tf32 ? ", tf32" : "");
+                     static_cast<int>(p.type), p.tf32 ? ", tf32" : "",
+                     p.format == Format::kPlain ? ", plain" : "");
 }
 
 std::optional<fe::ExecutionPlan> Choose(const Device& device, const ConvolutionProblem& problem,
                                         Kind kind, const ConvolutionPass::Choice& choice) {
   const Gpu gpu{QueueOf(device).dnn(), nullptr};
   fe::OperationGraph graph = GraphOf(gpu, problem, kind, false);
-  if (auto plan = PlanNamed(gpu, graph, problem, choice.engine)) return plan;
-  if (!choice.measure) return FirstListed(gpu, graph, problem);
+  auto named = PlanNamed(gpu, graph, problem, choice.engine);
+  if (named && AddsIfItMust(gpu, problem, kind, *named)) return named;
+  if (!choice.measure) return FirstListed(gpu, graph, problem, kind);
   // Several layers have the same problem, and a net is compiled more than once.
   static std::mutex mutex;
   static std::map<std::string, std::string> measured;  // problem -> engine
   const std::lock_guard lock(mutex);
   std::string& known = measured[Describe(problem, kind)];
   if (auto plan = PlanNamed(gpu, graph, problem, known)) return plan;
-  std::optional<fe::ExecutionPlan> fastest = Fastest(device, graph, problem);
+  std::optional<fe::ExecutionPlan> fastest = Fastest(device, graph, problem, kind);
   if (fastest) known = fastest->getTag();
   return fastest;
 }
@@ -317,7 +332,7 @@ ConvolutionPass::ConvolutionPass(const Device& device, const ConvolutionProblem&
     : queue_(&QueueOf(device)) {
   try {
     if (auto plan = Choose(device, problem, kind, choice)) {
-      plan_ = std::make_unique<Plan>(Plan{problem, std::move(*plan)});
+      plan_ = std::make_unique<Plan>(Plan{problem, kind, std::move(*plan)});
     }
   } catch (const fe::cudnnException& error) {
     throw NoEngineError(fmt::format("{}: {}", Describe(problem, kind), error.what()));
@@ -335,10 +350,11 @@ ConvolutionPass& ConvolutionPass::operator=(ConvolutionPass&&) noexcept = defaul
 std::optional<ConvolutionPass> ConvolutionPass::Adding() const {
   try {
     const Gpu gpu{queue_->dnn(), nullptr};
-    const fe::OperationGraph graph = GraphOf(gpu, plan_->problem, Kind::kData, true);
+    const fe::OperationGraph graph = GraphOf(gpu, plan_->problem, plan_->kind, true);
     auto plan = PlanNamed(gpu, graph, plan_->problem, engine());
     if (!plan) return {};
-    return ConvolutionPass(*queue_, std::make_unique<Plan>(Plan{plan_->problem, std::move(*plan)}));
+    return ConvolutionPass(
+        *queue_, std::make_unique<Plan>(Plan{plan_->problem, plan_->kind, std::move(*plan)}));
   } catch (const fe::cudnnException&) {
     return {};
   }
@@ -354,8 +370,8 @@ void ConvolutionPass::Run(void* x, void* w, void* y, void* workspace) const {
   Execute(*queue_, plan_->plan, x, w, y, workspace);
 }
 
-std::string EngineByRule(const std::string& properties, const ConvolutionProblem& problem,
-                         ConvolutionPass::Kind kind, bool adds) {
+ListedEngine EngineByRule(const std::string& properties, const ConvolutionProblem& problem,
+                          ConvolutionPass::Kind kind) {
   const auto described_gpu = std::make_shared<fe::DeviceProperties>();
   if (auto read = described_gpu->deserialize({properties.begin(), properties.end()});
       read.is_bad()) {
@@ -363,18 +379,19 @@ std::string EngineByRule(const std::string& properties, const ConvolutionProblem
   }
   const Gpu gpu{nullptr, described_gpu};
   fe::OperationGraph graph = GraphOf(gpu, problem, kind, false);
-  const auto plan = FirstListed(gpu, graph, problem);
+  const auto plan = FirstListed(gpu, graph, problem, kind);
   if (!plan) throw NoEngineError("no engine qualifies for " + Describe(problem, kind));
   const auto again = PlanNamed(gpu, graph, problem, plan->getTag());
   if (!again || again->getTag() != plan->getTag()) {
     throw NoEngineError(
         fmt::format("{}: {} is not found by its name", Describe(problem, kind), plan->getTag()));
   }
-  if (adds) {
+  ListedEngine engine = {plan->getTag(), static_cast<size_t>(plan->getWorkspaceSize())};
+  if (kind != Kind::kForward) {
     const fe::OperationGraph adding = GraphOf(gpu, problem, kind, true);
-    if (!PlanNamed(gpu, adding, problem, plan->getTag())) return "";
+    engine.adds = PlanNamed(gpu, adding, problem, engine.name).has_value();
   }
-  return plan->getTag();
+  return engine;
 }
 
 }  // namespace dtrain

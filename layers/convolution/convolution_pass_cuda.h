@@ -3,7 +3,7 @@
 //
 // cuDNN lists engines, each with its settings (knobs), in the order of what its heuristics expect: mode A, then B, then
 // the fallbacks.  Unless a plan names one, the first is taken that repeats its results to the bit, computes as precisely
-// as asked (`tf32`) and needs at most kMostWorkspace.  The rule measures nothing, so two fresh runs on the same kind of GPU with
+// as asked (`tf32`), needs at most kMostWorkspace and, for a gradient in the arena, can add to it.  The rule measures nothing, so two fresh runs on the same kind of GPU with
 // the same version of cuDNN choose alike.
 #pragma once
 
@@ -21,11 +21,16 @@
 namespace dtrain {
 
 struct ConvolutionProblem {
-  Shape x, y;  // [images, channels, height, width], channels last in memory
-  Shape w;     // [outputs, channels / groups, height, width], channels last as well
+  Shape x, y;  // [images, channels, height, width]
+  Shape w;     // [outputs, channels / groups, height, width]
   HeightWidth pad, stride, dilation;
-  DType type = DType::kF32;  // of x, w and y; sums are in fp32
-  bool tf32 = false;         // with fp32: products may be rounded to TF32
+  DType type = DType::kF32;               // of x, w and y; sums are in fp32
+  bool tf32 = false;                      // with fp32: products may be rounded to TF32
+  Format format = Format::kChannelsLast;  // of all three in memory; or plain
+
+  // True if w and its gradient are those of the arena, not copies: nothing lies between parameters there, and parts of a
+  // batch add their gradients.
+  bool weights_in_arena() const { return Form(format, type).plain(); }
 };
 
 // Says that cuDNN has no engine that qualifies.
@@ -54,7 +59,8 @@ class ConvolutionPass {
   ConvolutionPass(ConvolutionPass&&) noexcept;
   ConvolutionPass& operator=(ConvolutionPass&&) noexcept;
 
-  // Returns the pass kData that adds its result to what the memory holds, by this pass's engine; none if that cannot add.
+  // Returns the pass that adds its result, a gradient, to what the memory holds, by this pass's engine; none if that cannot
+  // add, but for a gradient of weights_in_arena().
   std::optional<ConvolutionPass> Adding() const;
 
   // Returns the engine's number and knobs in cuDNN's words: "eng3_k2=1_k6=0".
@@ -73,10 +79,16 @@ class ConvolutionPass {
   std::unique_ptr<Plan> plan_;
 };
 
+struct ListedEngine {
+  std::string name;  // as ConvolutionPass::engine()
+  size_t workspace_bytes = 0;
+  bool adds = false;  // of a gradient: it can add (ConvolutionPass::Adding)
+};
+
 // Returns the engine that the rule takes on a GPU that this machine need not have.  `properties` is cuDNN's JSON of it
-// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).  With `adds` it is "" if this engine cannot add (ConvolutionPass::Adding).  For tests: what cuDNN accepts, and what its heuristics list, shows without
+// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).  For tests: what cuDNN accepts, and what its heuristics list, shows without
 // a GPU.  Throws NoEngineError, also if the engine that qualifies is not found again by its name.
-std::string EngineByRule(const std::string& properties, const ConvolutionProblem& problem,
-                         ConvolutionPass::Kind kind, bool adds = false);
+ListedEngine EngineByRule(const std::string& properties, const ConvolutionProblem& problem,
+                          ConvolutionPass::Kind kind);
 
 }  // namespace dtrain

@@ -28,7 +28,7 @@ class InnerProductCublas : public Kernel {
     const DeviceMatrix y = DeviceMatrix::Dense(args.outputs[0].f32(), rows_, out_);
     Multiply(queue_, InputOf(args), WeightOf(args), y, {.transpose_b = true});
     const float* const bias = args.params.size() > 1 ? args.params[1].f32() : nullptr;
-    AddBias(queue_, args.outputs[0], out_, bias, relu_);
+    AddBias(queue_, args.outputs[0], {args.outputs[0].shape.count() / out_, out_}, bias, relu_);
   }
 
   void Backward(const KernelArgs& args) override {

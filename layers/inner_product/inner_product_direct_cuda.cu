@@ -28,7 +28,7 @@ class InnerProductDirectCuda : public Kernel {
         rows_(request.inputs[0].count() / in_),
         biases_(request.layer->Params().size() > 1 ? out_ : 0),
         relu_(request.fused_relu),
-        sums_(request.device, rows_, in_ * out_ + biases_) {
+        sums_(request.device, {rows_, in_ * out_ + biases_}) {
     if (request.mode == Mode::kTrain) partial_ = room_.Take(2 * sums_.partial_sums());
   }
 

@@ -1,4 +1,4 @@
-// Implements pooling on the GPU under the name "direct", for channels_last images.  One thread computes each output, in
+// Implements pooling on the GPU under the name "direct", in the format of its input.  One thread computes each output, in
 // the backward pass each input's gradient, so the order of additions is fixed. cuDNN's pooling is not used: for a
 // maximum it requires x and y to be kept, whereas a byte per window is enough.
 #include "framework/kernels/cuda/element_types.h"
@@ -14,39 +14,30 @@ struct Place {
   int64_t image, row, column, channel;
 };
 
-struct Map {
-  PoolingWindows windows;
-  int64_t channels;
-  bool plain_output;  // [N, C, H, W]
+// Where the elements of images are in memory.
+struct Images {
+  int64_t rows, columns, channels;
+  bool plain;  // else channels last
 
-  DT_DEVICE static Place PlaceIn(int64_t i, int64_t rows, int64_t columns, int64_t channels) {
+  DT_DEVICE Place Of(int64_t i) const {
+    if (plain) {
+      const int64_t line = i / columns, plane = line / rows;
+      return {plane / channels, line % rows, i % columns, plane % channels};
+    }
     const int64_t pixel = i / channels;
     return {pixel / columns / rows, pixel / columns % rows, pixel % columns, i % channels};
   }
-  DT_DEVICE Place Output(int64_t i) const {
-    if (plain_output) {
-      const int64_t line = i / windows.columns.windows, plane = line / windows.rows.windows;
-      return {plane / channels, line % windows.rows.windows, i % windows.columns.windows,
-              plane % channels};
-    }
-    return PlaceIn(i, windows.rows.windows, windows.columns.windows, channels);
+  // Returns where a pixel is of the image and the channel of `p`.
+  DT_DEVICE int64_t At(const Place& p, int64_t row, int64_t column) const {
+    if (plain) return ((p.image * channels + p.channel) * rows + row) * columns + column;
+    return ((p.image * rows + row) * columns + column) * channels + p.channel;
   }
-  DT_DEVICE Place Input(int64_t i) const {
-    return PlaceIn(i, windows.rows.pixels, windows.columns.pixels, channels);
-  }
-  DT_DEVICE int64_t OutputAt(const Place& p, int64_t row, int64_t column) const {
-    if (plain_output) {
-      return ((p.image * channels + p.channel) * windows.rows.windows + row) *
-                 windows.columns.windows +
-             column;
-    }
-    return ((p.image * windows.rows.windows + row) * windows.columns.windows + column) * channels +
-           p.channel;
-  }
-  DT_DEVICE int64_t InputAt(const Place& p, int64_t row, int64_t column) const {
-    return ((p.image * windows.rows.pixels + row) * windows.columns.pixels + column) * channels +
-           p.channel;
-  }
+};
+
+struct Map {
+  PoolingWindows windows;
+  Images input, output;
+
   // Returns the index of a pixel in a window.
   DT_DEVICE int64_t InWindow(int64_t window_row, int64_t window_column, int64_t row,
                              int64_t column) const {
@@ -58,14 +49,14 @@ struct Map {
   // wins; a NaN propagates.
   template <class T>
   DT_DEVICE float Largest(const T* x, int64_t i, int64_t* winner) const {
-    const Place out = Output(i);
+    const Place out = output.Of(i);
     const PoolingSpan height = windows.rows.PixelsOf(out.row),
                       width = windows.columns.PixelsOf(out.column);
     float largest = 0;
     int64_t best = -1;
     for (int64_t row = height.begin; row < height.end; ++row) {
       for (int64_t column = width.begin; column < width.end; ++column) {
-        const auto value = static_cast<float>(x[InputAt(out, row, column)]);
+        const auto value = static_cast<float>(x[input.At(out, row, column)]);
         if (best >= 0 && !(value > largest) && value == value) continue;
         largest = value;
         best = InWindow(out.row, out.column, row, column);
@@ -77,13 +68,13 @@ struct Map {
 
   template <class T>
   DT_DEVICE float Mean(const T* x, int64_t i) const {
-    const Place out = Output(i);
+    const Place out = output.Of(i);
     const PoolingSpan height = windows.rows.PixelsOf(out.row),
                       width = windows.columns.PixelsOf(out.column);
     float sum = 0;
     for (int64_t row = height.begin; row < height.end; ++row) {
       for (int64_t column = width.begin; column < width.end; ++column) {
-        sum += static_cast<float>(x[InputAt(out, row, column)]);
+        sum += static_cast<float>(x[input.At(out, row, column)]);
       }
     }
     return sum * windows.ShareOf(out.row, out.column);
@@ -92,13 +83,13 @@ struct Map {
   // Returns the gradient by input i: the sum over the windows that contain it.  `winners` is null for average pooling.
   template <class T, class Winner>
   DT_DEVICE float Gradient(const T* dy, const Winner* winners, int64_t i) const {
-    const Place in = Input(i);
+    const Place in = input.Of(i);
     const PoolingSpan down = windows.rows.WindowsOf(in.row),
                       across = windows.columns.WindowsOf(in.column);
     float sum = 0;
     for (int64_t row = down.begin; row < down.end; ++row) {
       for (int64_t column = across.begin; column < across.end; ++column) {
-        const int64_t out = OutputAt(in, row, column);
+        const int64_t out = output.At(in, row, column);
         if (winners == nullptr) {
           sum += static_cast<float>(dy[out]) * windows.ShareOf(row, column);
         } else if (winners[out] == static_cast<Winner>(InWindow(row, column, in.row, in.column))) {
@@ -110,9 +101,13 @@ struct Map {
   }
 };
 
-Map MapOf(const KernelRequest& request, bool plain_output) {
+Map MapOf(const KernelRequest& request, const KernelOffer& offer) {
   const PoolingWindows& windows = static_cast<const Pooling&>(*request.layer).windows();
-  return {windows, request.inputs[0][1], plain_output};
+  const int64_t channels = request.inputs[0][1];
+  const auto is_plain = [](const Form& form) { return form.format == Format::kPlain; };
+  return {windows,
+          {windows.rows.pixels, windows.columns.pixels, channels, is_plain(offer.inputs[0])},
+          {windows.rows.windows, windows.columns.windows, channels, is_plain(offer.outputs[0])}};
 }
 
 template <class In, class Out>  // the types of the images
@@ -120,7 +115,7 @@ class PoolingCuda : public Kernel {
  public:
   PoolingCuda(const KernelRequest& request, const KernelOffer& offer)
       : queue_(QueueOf(request.device)),
-        map_(MapOf(request, offer.outputs[0].format == Format::kPlain)),
+        map_(MapOf(request, offer)),
         is_max_(static_cast<const Pooling&>(*request.layer).is_max()),
         relu_(request.fused_relu),
         training_(request.mode == Mode::kTrain),
@@ -196,7 +191,7 @@ class PoolingCuda : public Kernel {
 
 std::optional<KernelOffer> OfferPoolingCuda(const KernelRequest& request) {
   if (request.fused_relu && request.layer->max_windows() == nullptr) return std::nullopt;
-  KernelOffer offer = OfferImages(request);
+  KernelOffer offer = FollowImages(request);
   // The readers of a single pixel take fp32 as well.
   const Shape& y = request.outputs[0];
   const bool pixel = y.rank() == 4 && y.CountFrom(2) == 1;

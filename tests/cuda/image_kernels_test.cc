@@ -24,9 +24,12 @@ using testing::IsNan;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-KernelVariant VariantOf(const std::string& type, const CaseSetup& setup, bool relu = false) {
+// Returns the variant in fp32 that has its images in a format; for others than images there is one alone.
+KernelVariant VariantOf(const std::string& type, const CaseSetup& setup, bool relu = false,
+                        Format format = Format::kPlain) {
+  const Form wanted(setup.input_shapes()[0].rank() == 4 ? format : Format::kPlain);
   for (const KernelVariant& variant : VariantsOf(type, setup, Mode::kTrain)) {
-    if (variant.fused_relu == relu) return variant;
+    if (variant.fused_relu == relu && variant.available[0] == wanted) return variant;
   }
   throw ConfigError("no kernel");
 }
@@ -95,10 +98,13 @@ TEST(CudaBatchNorm, TheVarianceOfValuesFarFromZero) {
   for (double& value : args.inputs[0].values) value = static_cast<float>(value + 1000);
   args.next_state = args.state;
   setup.reference().Forward(setup.layer(), args);
-  const KernelResult result = RunKernel(setup, VariantOf("batch_norm", setup), args);
-  for (size_t i = 0; i < args.outputs[0].values.size(); i += 7) {
-    // The bound allows for the rounding of the mean to float.
-    EXPECT_NEAR(result.outputs[0][i], args.outputs[0].values[i], 1e-4);
+  for (const Format format : {Format::kPlain, Format::kChannelsLast}) {
+    const KernelVariant variant = VariantOf("batch_norm", setup, false, format);
+    const KernelResult result = RunKernel(setup, variant, args);
+    for (size_t i = 0; i < args.outputs[0].values.size(); i += 7) {
+      // The bound allows for the rounding of the mean to float.
+      EXPECT_NEAR(result.outputs[0][i], args.outputs[0].values[i], 1e-4);
+    }
   }
 }
 
@@ -108,7 +114,7 @@ void ExpectNear(const std::vector<float>& got, const double* want, double tolera
 
 // Runs each worker in a thread with its own share of the batch.
 std::vector<KernelResult> RunShares(const CaseSetup& setup, const RefArgs& args,
-                                    const std::vector<int64_t>& shares, bool relu) {
+                                    const std::vector<int64_t>& shares, bool relu, Format format) {
   ThreadSums sums(static_cast<int>(shares.size()));
   std::vector<KernelResult> results(shares.size());
   std::vector<std::thread> running;
@@ -116,7 +122,7 @@ std::vector<KernelResult> RunShares(const CaseSetup& setup, const RefArgs& args,
   for (size_t w = 0; w < shares.size(); ++w) {
     running.emplace_back([&, w, first] {
       OneOfThreads mine(sums, static_cast<int>(w));
-      results[w] = RunKernel(setup, VariantOf("batch_norm", setup, relu), args,
+      results[w] = RunKernel(setup, VariantOf("batch_norm", setup, relu, format), args,
                              {.first_row = first, .rows = shares[w], .worker_sums = &mine});
     });
     first += shares[w];
@@ -125,12 +131,13 @@ std::vector<KernelResult> RunShares(const CaseSetup& setup, const RefArgs& args,
   return results;
 }
 
-void ExpectAsWhole(const Shape& shape, const std::vector<int64_t>& shares, bool relu) {
+void ExpectAsWhole(const Shape& shape, const std::vector<int64_t>& shares, bool relu,
+                   Format format) {
   const CaseSetup setup("batch_norm", {"sync", "{sync: true}", {shape}});
   RefArgs args = setup.Forward(Mode::kTrain);
   if (relu) setup.FuseRelu(args, 1e-4);
   setup.Backward(args);
-  const std::vector<KernelResult> results = RunShares(setup, args, shares, relu);
+  const std::vector<KernelResult> results = RunShares(setup, args, shares, relu, format);
   std::vector<double> weight(args.params[0].values.size()), bias(weight.size());
   int64_t at = 0;
   for (size_t w = 0; w < shares.size(); ++w) {
@@ -154,9 +161,12 @@ void ExpectAsWhole(const Shape& shape, const std::vector<int64_t>& shares, bool 
 
 TEST(CudaBatchNorm, SharesTogetherDoWhatTheWholeBatchDoes) {
   for (const bool relu : {false, true}) {
-    ExpectAsWhole({11, 3, 6, 5}, {6, 5}, relu);
-    ExpectAsWhole({11, 20}, {4, 4, 3}, relu);
-    ExpectAsWhole({11, 5, 1, 1}, {1, 10}, relu);
+    for (const Format format : {Format::kPlain, Format::kChannelsLast}) {
+      ExpectAsWhole({11, 3, 6, 5}, {6, 5}, relu, format);
+      ExpectAsWhole({11, 8, 4, 6}, {6, 5}, relu, format);  // is read in packs
+    }
+    ExpectAsWhole({11, 20}, {4, 4, 3}, relu, Format::kPlain);
+    ExpectAsWhole({11, 5, 1, 1}, {1, 10}, relu, Format::kPlain);
   }
 }
 

@@ -34,6 +34,7 @@ struct EngineCase {
   std::string name;
   DType type;
   bool tf32;
+  Format format = Format::kChannelsLast;
 };
 std::ostream& operator<<(std::ostream& out, const EngineCase& c) { return out << c.name; }
 
@@ -58,7 +59,8 @@ ConvolutionProblem ProblemOf(const Layer& layer, int64_t images, const EngineCas
           .stride = {stride, stride},
           .dilation = {dilation, dilation},
           .type = c.type,
-          .tf32 = c.tf32};
+          .tf32 = c.tf32,
+          .format = c.format};
 }
 
 class H200Engines : public testing::TestWithParam<EngineCase> {};
@@ -68,31 +70,50 @@ TEST_P(H200Engines, QualifyForEveryPassAndAreFoundByTheirNames) {
     for (const int64_t images : {128, 1}) {
       for (const Kind kind : {Kind::kForward, Kind::kData, Kind::kWeights}) {
         const ConvolutionProblem problem = ProblemOf(layer, images, GetParam());
-        const std::string engine = EngineByRule(kH200, problem, kind);
-        EXPECT_EQ(engine.substr(0, 3), "eng");
-        EXPECT_EQ(EngineByRule(kH200, problem, kind), engine) << "the second time";
+        const ListedEngine engine = EngineByRule(kH200, problem, kind);
+        EXPECT_EQ(engine.name.substr(0, 3), "eng");
+        EXPECT_EQ(EngineByRule(kH200, problem, kind).name, engine.name) << "the second time";
         if (std::getenv("DTRAIN_TABLES") == nullptr) continue;
         const char* const passes[] = {"forward", "data", "weights"};
-        std::cout << fmt::format("{} to {}, {}, {}: {}\n", problem.x.ToString(),
-                                 problem.y.ToString(), GetParam().name,
-                                 passes[static_cast<int>(kind)], engine);
+        std::cout << fmt::format(
+            "{} to {}, {}, {}: {}, {:.2f} MB of workspace{}\n", problem.x.ToString(),
+            problem.y.ToString(), GetParam().name, passes[static_cast<int>(kind)], engine.name,
+            static_cast<double>(engine.workspace_bytes) / 1e6, engine.adds ? ", adds" : "");
       }
     }
   }
 }
 
-// So that the branches of a residual net need no pass of their own.
-TEST_P(H200Engines, AddToTheGradientsOfImagesInResNet) {
+// So that the branches of a residual net need no pass of their own, nor do the parts of a batch.
+TEST_P(H200Engines, AddToTheGradientsInResNet) {
   for (const Layer& layer : kLayers) {
     if (std::get<5>(layer) > 1 || std::get<6>(layer) > 1) continue;  // groups, dilation
     const ConvolutionProblem problem = ProblemOf(layer, 128, GetParam());
-    EXPECT_NE(EngineByRule(kH200, problem, Kind::kData, /*adds=*/true), "")
-        << problem.x.ToString() << " to " << problem.y.ToString();
+    for (const Kind kind : {Kind::kData, Kind::kWeights}) {
+      if (kind == Kind::kWeights && !problem.weights_in_arena()) continue;
+      EXPECT_TRUE(EngineByRule(kH200, problem, kind).adds)
+          << problem.x.ToString() << " to " << problem.y.ToString() << ", pass "
+          << static_cast<int>(kind);
+    }
+  }
+}
+
+// An engine that turns images reads and writes them once more.
+TEST(H200EnginesForPlainImages, TurnNone) {
+  const EngineCase fp32{"fp32", DType::kF32, false, Format::kPlain};
+  for (const Layer& layer : kLayers) {
+    if (std::get<5>(layer) > 1 || std::get<6>(layer) > 1) continue;  // groups, dilation
+    for (const Kind kind : {Kind::kForward, Kind::kData}) {
+      const ConvolutionProblem problem = ProblemOf(layer, 128, fp32);
+      EXPECT_LT(EngineByRule(kH200, problem, kind).workspace_bytes, 10'000U)
+          << problem.x.ToString() << " to " << problem.y.ToString();
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, H200Engines,
-                         testing::Values(EngineCase{"fp32", DType::kF32, false},
+                         testing::Values(EngineCase{"fp32", DType::kF32, false, Format::kPlain},
+                                         EngineCase{"fp32_last", DType::kF32, false},
                                          EngineCase{"tf32", DType::kF32, true},
                                          EngineCase{"bf16", DType::kBF16, false},
                                          EngineCase{"fp16", DType::kF16, false}),

@@ -1,7 +1,8 @@
-// Loops over images whose channels are last, in packs of 16 bytes.
+// Loops over images in packs of 16 bytes.
 //
-// Such an image is a matrix with a row for each pixel and a column for each channel.  A thread stays with the channels of
-// one pack and goes down the rows, so that it reads once what belongs to its channels.  A functor has two functions:
+// With channels last an image is a matrix with a row for each pixel and a column for each channel.  A thread stays with the
+// channels of one pack and goes down the rows, so that it reads once what belongs to its channels.  A pack of plain images
+// has pixels of one channel.  A functor has two functions:
 //
 //   struct AddBias {
 //     const float* bias;
@@ -12,8 +13,8 @@
 //   MapChannels(queue, {"add bias", {Reads(bias, columns), Updates(y, rows * columns)}}, {rows, columns},
 //               AddBias{bias}, Operands<T, 1>{y}, y);
 //
-// Elements are read and written as T, and computed in float.  Images with a number of channels that fills no packs, or
-// at an address that is no multiple of 16, are read element by element.
+// Elements are read and written as T, and computed in float.  Images with a number of channels (plain: of pixels) that
+// fills no packs, or at an address that is no multiple of 16, are read element by element.
 //
 // The host runs the functions of a thread as well, for one thread after the other (loops.h).
 #pragma once
@@ -30,10 +31,6 @@
 #endif
 
 namespace dtrain {
-
-struct ChannelRows {
-  int64_t rows, columns;
-};
 
 // Images that are read; null: zeros.
 template <class T, int N>
@@ -95,6 +92,21 @@ struct Packs {
   }
 };
 
+// Loads a pack of each operand from element i on, and writes f of each of its elements to y.
+template <int W, class Channel, class T, int N, class F>
+DT_DEVICE void MapPack(const Channel (&channel)[W], const F& f, const Operands<T, N>& x, int64_t i,
+                       T* y) {
+  Packs<W, N> loaded;
+  loaded.Load(x, i);
+  float results[W] = {};
+  DT_UNROLL for (int k = 0; k < W; ++k) {
+    float element[N];
+    loaded.Element(k, element);
+    results[k] = f(channel[k], element);
+  }
+  StorePack<W>(results, y + i);
+}
+
 // Does the part of MapChannels that belongs to a thread.  There is at least one for each pack of a row.
 template <int W, class T, int N, class F>
 DT_DEVICE void MapThread(unsigned thread, unsigned threads, const ChannelRows& of, const F& f,
@@ -106,15 +118,20 @@ DT_DEVICE void MapThread(unsigned thread, unsigned threads, const ChannelRows& o
   typename F::Channel channel[W];
   DT_UNROLL for (int k = 0; k < W; ++k) channel[k] = f.Of(first + k);
   for (int64_t row = thread / packs; row < of.rows; row += at_once) {
-    Packs<W, N> loaded;
-    loaded.Load(x, row * of.columns + first);
-    float results[W] = {};
-    DT_UNROLL for (int k = 0; k < W; ++k) {
-      float element[N];
-      loaded.Element(k, element);
-      results[k] = f(channel[k], element);
-    }
-    StorePack<W>(results, y + row * of.columns + first);
+    MapPack<W>(channel, f, x, row * of.columns + first, y);
+  }
+}
+
+// The same for plain images, whose packs the threads share out.
+template <int W, class T, int N, class F>
+DT_DEVICE void MapPlainThread(unsigned thread, unsigned threads, const ChannelRows& of, const F& f,
+                              const Operands<T, N>& x, T* y) {
+  const int64_t count = of.rows * of.columns;
+  for (int64_t i = int64_t{thread} * W; i < count; i += int64_t{threads} * W) {
+    typename F::Channel channel[W];
+    channel[0] = f.Of(of.ChannelOf(i));
+    DT_UNROLL for (int k = 1; k < W; ++k) channel[k] = channel[0];
+    MapPack<W>(channel, f, x, i, y);
   }
 }
 
@@ -129,18 +146,42 @@ struct Tile {
         lanes(kThreads / tile) {}
 };
 
-// Adds rows first, first + step, ... of a pack to `sums`, and writes to `out` what f computes beside, if it is not null.
-template <int W, class Sum, class T, int N, class F>
-DT_DEVICE void SumRows(int64_t first, int64_t step, const ChannelRows& of, int64_t column,
-                       const F& f, const Operands<T, N>& x, T* out, Sum (&sums)[W]) {
+// Says where the packs of W channels are, if channels are last.
+template <int W>
+struct PacksOfChannels {
+  ChannelRows of;
+  int64_t column;  // the first of the channels
+
+  DT_DEVICE int64_t count() const { return of.rows; }
+  DT_DEVICE int64_t At(int64_t row) const { return row * of.columns + column; }
+  DT_DEVICE int64_t ChannelAt(int k) const { return column + k; }
+};
+
+// Says where the packs of a channel are in plain images.
+template <int W>
+struct PacksOfPlanes {
+  ChannelRows of;
+  int64_t channel;
+
+  DT_DEVICE int64_t count() const { return of.rows / W; }
+  DT_DEVICE int64_t At(int64_t pack) const { return of.At(pack * W, channel); }
+  DT_DEVICE int64_t ChannelAt(int) const { return channel; }
+};
+
+// Adds packs first, first + step, ... to `sums`, and writes to `out` what f computes beside, if it is not null.
+template <int W, class Sum, class T, int N, class F, class Places>
+DT_DEVICE void SumPacks(int64_t first, int64_t step, const Places& places, const F& f,
+                        const Operands<T, N>& x, T* out, Sum (&sums)[W]) {
   typename F::Channel channel[W];
-  DT_UNROLL for (int k = 0; k < W; ++k) channel[k] = f.Of(column + k);
-  // Two rows are under way at once, because few threads share the memory's latency.
-  for (int64_t row = first; row < of.rows; row += 2 * step) {
+  DT_UNROLL for (int k = 0; k < W; ++k) channel[k] = f.Of(places.ChannelAt(k));
+  const int64_t count = places.count();
+  // Two are under way at once, because few threads share the memory's latency.
+  for (int64_t pack = first; pack < count; pack += 2 * step) {
     Packs<W, N> loaded[2];
-    const bool second = row + step < of.rows;
-    loaded[0].Load(x, row * of.columns + column);
-    if (second) loaded[1].Load(x, (row + step) * of.columns + column);
+    const bool second = pack + step < count;
+    const int64_t at[2] = {places.At(pack), second ? places.At(pack + step) : 0};
+    loaded[0].Load(x, at[0]);
+    if (second) loaded[1].Load(x, at[1]);
     DT_UNROLL for (int r = 0; r < 2; ++r) {
       if (r == 1 && !second) break;
       float results[W] = {};
@@ -149,9 +190,19 @@ DT_DEVICE void SumRows(int64_t first, int64_t step, const ChannelRows& of, int64
         loaded[r].Element(k, element);
         sums[k] = sums[k] + f(channel[k], element, &results[k]);
       }
-      if (out != nullptr) StorePack<W>(results, out + (row + r * step) * of.columns + column);
+      if (out != nullptr) StorePack<W>(results, out + at[r]);
     }
   }
+}
+
+// Returns what thread `thread` of `threads` adds up of a channel of plain images.
+template <int W, class Sum, class T, int N, class F>
+DT_DEVICE Sum SumOfThread(int64_t thread, int64_t threads, const ChannelRows& of, int64_t channel,
+                          const F& f, const Operands<T, N>& x, T* out) {
+  Sum sums[W] = {};
+  SumPacks<W>(thread, threads, PacksOfPlanes<W>{of, channel}, f, x, out, sums);
+  DT_UNROLL for (int k = 1; k < W; ++k) sums[0] = sums[0] + sums[k];
+  return sums[0];
 }
 
 // Returns the sum of a tile's column j over the lanes, whose sums are in `sums`, a line for each thread.
@@ -162,6 +213,11 @@ DT_DEVICE Sum OverLanes(const Tile<W>& of, const Sum (*sums)[W], unsigned j) {
     all = all + sums[lane * of.tile + j / W][j % W];
   }
   return all;
+}
+
+template <int W>
+bool FillsPacks(const ChannelRows& of) {
+  return (of.plain() ? of.pixels : of.columns) % W == 0;
 }
 
 template <class T, int N>
@@ -179,9 +235,18 @@ __global__ void Map(ChannelRows of, F f, Operands<T, N> x, T* y) {
 }
 
 template <int W, class T, int N, class F>
+__global__ void MapPlain(ChannelRows of, F f, Operands<T, N> x, T* y) {
+  MapPlainThread<W>(blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, of, f, x, y);
+}
+
+template <int W, class T, int N, class F>
 void RunMap(CudaQueue& queue, const KernelLaunch&, unsigned blocks, const ChannelRows& of,
             const F& f, const Operands<T, N>& x, T* y) {
-  Map<W><<<blocks, kThreads, 0, queue.stream()>>>(of, f, x, y);
+  if (of.plain()) {
+    MapPlain<W><<<blocks, kThreads, 0, queue.stream()>>>(of, f, x, y);
+  } else {
+    Map<W><<<blocks, kThreads, 0, queue.stream()>>>(of, f, x, y);
+  }
   CheckCall(cudaGetLastError(), "a kernel's launch");
 }
 
@@ -197,8 +262,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   const unsigned pack = blockIdx.x * tile.tile + threadIdx.x % tile.tile;
   Sum own[W] = {};
   if (lane < tile.lanes && pack < tile.packs) {
-    SumRows<W>(int64_t{blockIdx.y} * tile.lanes + lane, int64_t{slices} * tile.lanes, of,
-               int64_t{pack} * W, f, x, out, own);
+    SumPacks<W>(int64_t{blockIdx.y} * tile.lanes + lane, int64_t{slices} * tile.lanes,
+                PacksOfChannels<W>{of, int64_t{pack} * W}, f, x, out, own);
   }
   DT_UNROLL for (int k = 0; k < W; ++k) sums[threadIdx.x][k] = own[k];
   __syncthreads();
@@ -235,10 +300,56 @@ __global__ void __launch_bounds__(kThreads, 2)
   if (threadIdx.x == 0) finished[blockIdx.x] = 0;
 }
 
+// Adds up the sums of a block's threads in pairs; sums[0] is then that of all.
+template <class Sum>
+__device__ void JoinThreads(Sum (&sums)[kThreads]) {
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + half];
+  }
+  __syncthreads();
+}
+
+// SumTiles for plain images: the tile of a block is one channel.
+template <int W, class Sum, class T, int N, class F, class Done>
+__global__ void __launch_bounds__(kThreads, 2)
+    SumPlanes(ChannelRows of, F f, Operands<T, N> x, T* out, Sum* partial, unsigned* finished,
+              Done done) {
+  __shared__ Sum sums[kThreads];
+  __shared__ bool last;
+  const unsigned slices = gridDim.y;
+  const int64_t channel = blockIdx.x;
+  sums[threadIdx.x] = SumOfThread<W, Sum>(int64_t{blockIdx.y} * kThreads + threadIdx.x,
+                                          int64_t{slices} * kThreads, of, channel, f, x, out);
+  JoinThreads(sums);
+  if (threadIdx.x == 0) {
+    partial[blockIdx.y * of.columns + channel] = sums[0];
+    __threadfence();
+    last = atomicAdd(finished + channel, 1u) == slices - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  Sum some{};
+  for (unsigned slice = threadIdx.x; slice < slices; slice += kThreads) {
+    some = some + loops::ReadFromL2(partial + slice * of.columns + channel);
+  }
+  sums[threadIdx.x] = some;
+  JoinThreads(sums);
+  if (threadIdx.x > 0) return;
+  done(channel, sums[0]);
+  finished[channel] = 0;
+}
+
 template <int W, class Sum, class T, int N, class F, class Done>
 void RunSums(CudaQueue& queue, const KernelLaunch&, const ChannelRows& of, unsigned tiles,
              unsigned slices, const F& f, const Operands<T, N>& x, T* out, Sum* partial,
              unsigned* finished, const Done& done) {
+  if (of.plain()) {
+    SumPlanes<W><<<dim3(tiles, slices), kThreads, 0, queue.stream()>>>(of, f, x, out, partial,
+                                                                       finished, done);
+    return CheckCall(cudaGetLastError(), "a kernel's launch");
+  }
   SumTiles<W><<<dim3(tiles, slices), kThreads, 0, queue.stream()>>>(of, f, x, out, partial,
                                                                     finished, done);
   CheckCall(cudaGetLastError(), "a kernel's launch");
@@ -249,13 +360,37 @@ void RunSums(CudaQueue& queue, const KernelLaunch&, const ChannelRows& of, unsig
 template <int W, class T, int N, class F>
 void RunMap(CudaQueue& queue, const KernelLaunch& launch, unsigned, const ChannelRows& of,
             const F& f, const Operands<T, N>& x, T* y) {
-  // A few threads, so that each has several rows, and one of them none.
+  // A few threads, so that each has several rows or packs; with channels last one of them has none.
   const unsigned threads = static_cast<unsigned>(of.columns / W) * 3 + 1;
   loops::InStream(queue, launch, [=] {
     for (unsigned thread = 0; thread < threads; ++thread) {
-      MapThread<W>(thread, threads, of, f, x, y);
+      if (of.plain()) {
+        MapPlainThread<W>(thread, threads, of, f, x, y);
+      } else {
+        MapThread<W>(thread, threads, of, f, x, y);
+      }
     }
   });
+}
+
+// Does what SumPlanes does; it adds the threads' sums one after the other, not in pairs.
+template <int W, class Sum, class T, int N, class F, class Done>
+void SumPlanesHere(const ChannelRows& of, unsigned slices, const F& f, const Operands<T, N>& x,
+                   T* out, Sum* partial, const unsigned* finished, const Done& done) {
+  for (int64_t channel = 0; channel < of.columns; ++channel) {
+    Sum all{};
+    for (unsigned slice = 0; slice < slices; ++slice) {
+      Sum sum{};
+      for (unsigned thread = 0; thread < kThreads; ++thread) {
+        sum = sum + SumOfThread<W, Sum>(int64_t{slice} * kThreads + thread,
+                                        int64_t{slices} * kThreads, of, channel, f, x, out);
+      }
+      partial[slice * of.columns + channel] = sum;
+      all = all + sum;
+    }
+    done(channel, all);
+    if (finished[channel] != 0) std::abort();
+  }
 }
 
 template <int W, class Sum, class T, int N, class F, class Done>
@@ -263,6 +398,7 @@ void RunSums(CudaQueue& queue, const KernelLaunch& launch, const ChannelRows& of
              unsigned slices, const F& f, const Operands<T, N>& x, T* out, Sum* partial,
              unsigned* finished, const Done& done) {
   loops::InStream(queue, launch, [=] {
+    if (of.plain()) return SumPlanesHere<W>(of, slices, f, x, out, partial, finished, done);
     const Tile<W> tile(of.columns);
     for (unsigned block = 0; block < tiles; ++block) {
       const unsigned first = block * tile.tile * W;
@@ -272,8 +408,9 @@ void RunSums(CudaQueue& queue, const KernelLaunch& launch, const ChannelRows& of
         for (unsigned thread = 0; thread < tile.lanes * tile.tile; ++thread) {
           const unsigned pack = block * tile.tile + thread % tile.tile;
           if (pack >= tile.packs) continue;
-          SumRows<W>(int64_t{slice} * tile.lanes + thread / tile.tile, int64_t{slices} * tile.lanes,
-                     of, int64_t{pack} * W, f, x, out, sums[thread]);
+          SumPacks<W>(int64_t{slice} * tile.lanes + thread / tile.tile,
+                      int64_t{slices} * tile.lanes, PacksOfChannels<W>{of, int64_t{pack} * W}, f, x,
+                      out, sums[thread]);
         }
         for (unsigned j = 0; j < width; ++j) {
           partial[slice * of.columns + first + j] = OverLanes(tile, sums, j);
@@ -301,12 +438,13 @@ void MapChannels(CudaQueue& queue, const KernelLaunch& launch, const ChannelRows
                  const Operands<T, N>& x, T* y) {
   if (of.rows == 0 || of.columns == 0) return;
   constexpr int kWidth = ElementsOfPack(sizeof(T));
-  const bool packs = of.columns % kWidth == 0 && channels::Aligned(x, y);
+  const bool packs = channels::FillsPacks<kWidth>(of) && channels::Aligned(x, y);
   const int64_t threads = of.rows * of.columns / (packs ? kWidth : 1);
   // Enough for all multiprocessors, and few enough that a thread has several rows.
   constexpr int64_t kBlocks = 1056;
-  const int64_t fewest =
-      (of.columns / (packs ? kWidth : 1) + channels::kThreads - 1) / channels::kThreads;
+  const int64_t fewest = of.plain() ? 1
+                                    : (of.columns / (packs ? kWidth : 1) + channels::kThreads - 1) /
+                                          channels::kThreads;
   const auto blocks = static_cast<unsigned>(
       std::max(fewest, std::min(kBlocks, (threads + channels::kThreads - 1) / channels::kThreads)));
   if (packs) {
@@ -346,9 +484,9 @@ void SumChannels(CudaQueue& queue, const KernelLaunch& launch,
                             done_accesses,
                             {Writes(partial, sums.partial_sums()),
                              Reads(partial, sums.partial_sums()), Updates(finished, sums.tiles())}};
-  const ChannelRows of = {sums.rows(), sums.columns()};
+  const ChannelRows& of = sums.of();
   const auto slices = static_cast<unsigned>(sums.slices());
-  if (sums.columns() % kWidth == 0 && channels::Aligned(x, side)) {
+  if (channels::FillsPacks<kWidth>(of) && channels::Aligned(x, side)) {
     channels::RunSums<kWidth>(queue, all, of, static_cast<unsigned>(sums.TilesOf(kWidth)), slices,
                               f, x, side, partial, finished, done);
   } else {

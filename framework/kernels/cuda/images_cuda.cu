@@ -90,13 +90,13 @@ void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const Tensor& x, doub
   });
 }
 
-void AddBias(CudaQueue& queue, const Tensor& y, int64_t channels, const float* bias, bool relu) {
+void AddBias(CudaQueue& queue, const Tensor& y, const ChannelRows& of, const float* bias,
+             bool relu) {
   if (bias == nullptr && !relu) return;
-  const int64_t count = y.shape.count();
   WithElementType(y.dtype, [&]<class T>() {
     T* const to = y.as<T>();
-    MapChannels(queue, {"add bias", {Reads(bias, channels), Updates(to, count)}},
-                {count / channels, channels}, Biased{bias, relu}, Operands<T, 1>{to}, to);
+    MapChannels(queue, {"add bias", {Reads(bias, of.columns), Updates(to, y.shape.count())}}, of,
+                Biased{bias, relu}, Operands<T, 1>{to}, to);
   });
 }
 

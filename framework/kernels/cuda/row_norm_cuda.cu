@@ -164,7 +164,7 @@ class RowNormCuda : public Kernel {
         rows_(layer_.RowsOf(request.inputs[0])),
         samples_(rows_.rows / rows_.groups),
         training_(request.mode == Mode::kTrain),
-        columns_(request.device, samples_, rows_.parameters()) {
+        columns_(request.device, {samples_, rows_.parameters()}) {
     FloatRoom& rows = training_ ? saved_ : scratch_;
     kept_ = rows.Take(2 * rows_.rows);
     if (!training_) return;

@@ -66,12 +66,21 @@ std::shared_ptr<Node>& NodeOf(cudnnBackendDescriptor_t descriptor) {
   return static_cast<Descriptor*>(descriptor)->node;
 }
 
-// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width).  Channels are last in memory.
+// Four extents in the order N, C, H, W (for a filter: outputs, channels, height, width).  Channels are last in memory, or
+// images plain; what is computed from them has channels last.
 struct Images {
   int64_t n = 0, c = 0, h = 0, w = 0;
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   int64_t uid = 0, alignment = 0;
+  std::vector<int64_t> strides;
 
+  std::vector<int64_t> last() const { return {c * h * w, 1, w * c, c}; }
+  std::vector<int64_t> plain() const { return {c * h * w, h * w, w, 1}; }
+  // Returns where element i of images whose channels are last is in memory.
+  int64_t InMemory(int64_t i) const {
+    const int64_t column = i / c % w, row = i / c / w % h, image = i / c / w / h;
+    return image * strides[0] + i % c * strides[1] + row * strides[2] + column * strides[3];
+  }
   int64_t count() const { return n * c * h * w; }
   size_t bytes() const {
     return static_cast<size_t>(count()) * (type == CUDNN_DATA_FLOAT ? sizeof(float) : 2);
@@ -90,17 +99,15 @@ Images ImagesOf(const Node& tensor) {
           extents[3],
           tensor.One<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE),
           tensor.One<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID),
-          tensor.One<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)};
+          tensor.One<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT),
+          tensor.All<int64_t>(CUDNN_ATTR_TENSOR_STRIDES)};
 }
 
 cudnnStatus_t CheckTensor(const Node& tensor) {
   const Images images = ImagesOf(tensor);
   if (images.n < 1 || images.c < 1 || images.h < 1 || images.w < 1) return CUDNN_STATUS_BAD_PARAM;
-  const std::vector<int64_t> last = {images.c * images.h * images.w, 1, images.w * images.c,
-                                     images.c};
-  if (tensor.All<int64_t>(CUDNN_ATTR_TENSOR_STRIDES) != last || images.count() >= kMaxElements) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
-  }
+  const bool known_order = images.strides == images.last() || images.strides == images.plain();
+  if (!known_order || images.count() >= kMaxElements) return CUDNN_STATUS_NOT_SUPPORTED;
   const std::set<cudnnDataType_t> known = {CUDNN_DATA_FLOAT, CUDNN_DATA_BFLOAT16, CUDNN_DATA_HALF};
   return known.contains(images.type) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
 }
@@ -118,8 +125,12 @@ struct Problem {
   int64_t groups() const { return x.c / w.c; }
   bool Fits() const {
     const int64_t height = (w.h - 1) * dilation_height + 1, width = (w.w - 1) * dilation_width + 1;
-    return x.type == w.type && x.type == y.type && x.n == y.n && x.c % w.c == 0 && w.n == y.c &&
-           w.n % groups() == 0 && y.h == (x.h + 2 * pad_height - height) / stride_height + 1 &&
+    const auto all = [&](auto order) {
+      return x.strides == (x.*order)() && w.strides == (w.*order)() && y.strides == (y.*order)();
+    };
+    return (all(&Images::last) || all(&Images::plain)) && x.type == w.type && x.type == y.type &&
+           x.n == y.n && x.c % w.c == 0 && w.n == y.c && w.n % groups() == 0 &&
+           y.h == (x.h + 2 * pad_height - height) / stride_height + 1 &&
            y.w == (x.w + 2 * pad_width - width) / stride_width + 1;
   }
   const Images& result() const {
@@ -430,7 +441,7 @@ void Set(const Images& tensor, void* memory, int64_t i, float value) {
 std::vector<float> Floats(const Images& tensor, const void* memory) {
   std::vector<float> floats(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < floats.size(); ++i)
-    floats[i] = Get(tensor, memory, static_cast<int64_t>(i));
+    floats[i] = Get(tensor, memory, tensor.InMemory(static_cast<int64_t>(i)));
   return floats;
 }
 
@@ -511,7 +522,7 @@ void Execute(cudaStream_t stream, const Problem& p, const Config& config, const 
         Compute(p, config.engine, x, w, y, sums.data());
         const double factor = config.engine == kFallback ? 1 + 1.2e-7 : 1;
         for (size_t i = 0; i < sums.size(); ++i) {
-          const auto at = static_cast<int64_t>(i);
+          const int64_t at = tensor.InMemory(static_cast<int64_t>(i));
           const double was = p.adds ? Get(tensor, result, at) : 0;
           Set(tensor, result, at, static_cast<float>(factor * sums[i] + was));
         }
