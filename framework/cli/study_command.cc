@@ -102,8 +102,10 @@ class StudyRunner {
     size_t done = 0;
     for (const StudyRun& run : runs) {
       if (!IsChosen(run)) continue;
-      if (records_.Find(run.id) != nullptr) {
+      if (const JobRecord* const record = records_.Find(run.id)) {
         ++done;
+        // A start that was killed may have written the record and not come to the checkpoints.
+        if (!record->keeps_checkpoints) ended_folders_.push_back(run.job.folder);
         continue;
       }
       missing.push_back(&run);
@@ -136,8 +138,9 @@ class StudyRunner {
     record->tuned = run.tuned;
     record->exit_code = code;
     record->revision = SourceRevision();
+    record->keeps_checkpoints = options_.keep;
     records_.Add(*std::move(record));
-    ended_folders_.push_back(run.job.folder);
+    if (!options_.keep) ended_folders_.push_back(run.job.folder);
     // Not after each of a thousand short runs; what a crash loses of them is run again.
     if (seconds > kShortRun || ToSeconds(WallNow() - written_) > kShortRun) WriteRecords();
     return !diverged;
@@ -149,7 +152,7 @@ class StudyRunner {
     written_ = WallNow();
     // Checkpoints were for a resume of these runs, and many runs have many of them.
     for (const std::string& folder : ended_folders_) {
-      if (!options_.keep) fs::remove_all(RunFolder(folder).checkpoints());
+      fs::remove_all(RunFolder(folder).checkpoints());
     }
     ended_folders_.clear();
   }
@@ -160,7 +163,7 @@ class StudyRunner {
   const fs::path output_;
   StudyRecords records_;
   std::vector<std::string> failed_;
-  std::vector<std::string> ended_folders_;  // whose records are not written yet
+  std::vector<std::string> ended_folders_;  // whose checkpoints go once their records are written
   Nanos written_ = 0;
 };
 

@@ -173,6 +173,7 @@ std::string JobRecord::ToLine() const {
   line["exit_code"] = exit_code;
   line["revision"] = revision;
   line["device"] = device;
+  if (keeps_checkpoints) line["keeps_checkpoints"] = true;
   line["numbers"] = numbers;
   if (!curve.samples.empty()) {
     line["curve"] = {{"samples", curve.samples}, {"seconds", curve.seconds}};
@@ -197,6 +198,7 @@ std::optional<JobRecord> JobRecord::FromLine(const std::string& text) {
   record.exit_code = static_cast<int>(NumberIn(line, "exit_code").value_or(1));
   record.revision = TextIn(line, "revision");
   record.device = TextIn(line, "device");
+  record.keeps_checkpoints = line.value("keeps_checkpoints", json(false)) == true;
   for (const auto& [path, value] : line["numbers"].items()) {
     if (value.is_number()) record.numbers[path] = value.get<double>();
   }

@@ -26,6 +26,7 @@ struct JobRecord {
   int exit_code = 0;
   std::string revision;  // of the program
   std::string device;
+  bool keeps_checkpoints = false;  // they stay in the run folder
 
   // Every number of summary.json outside of lists, by its path ("test.accuracy"); and, of all workers, `gradients`,
   // `gradients_per_second` and `wait_share`; and, of gradients.jsonl, `bound_ratio_max` and `bound_ratio_median`: what

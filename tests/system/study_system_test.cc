@@ -83,6 +83,34 @@ TEST_F(StudySystemTest, ResultsAloneAreEnoughToGoOn) {
   EXPECT_THAT(File("r/table.tex"), HasSubstr("\\bottomrule"));
 }
 
+TEST_F(StudySystemTest, CheckpointsThatAKillHasLeftGoAndThoseThatWereKeptStay) {
+  Write("");
+  const auto with_checkpoints = [&](const std::string& study) {
+    std::vector<fs::path> found;
+    for (const auto& run : fs::directory_iterator(folder_ / study / "runs")) {
+      if (fs::exists(run.path() / "checkpoints")) found.push_back(run.path());
+    }
+    return found;
+  };
+  ASSERT_EQ(Run("study s.yaml --output kept --methods B --keep-checkpoints").code, 0);
+  EXPECT_EQ(with_checkpoints("kept").size(), 4u);
+  ASSERT_EQ(Run("study s.yaml --output gone --methods B").code, 0);
+  EXPECT_TRUE(with_checkpoints("gone").empty());
+  // The kill came after the record was written, and before the checkpoints were removed.
+  for (const fs::path& run : with_checkpoints("kept")) {
+    fs::copy(run / "checkpoints", folder_ / "gone/runs" / run.filename() / "checkpoints",
+             fs::copy_options::recursive);
+  }
+  EXPECT_EQ(with_checkpoints("gone").size(), 4u);
+  for (const char* study : {"kept", "gone"}) {
+    const Outcome again = Run(std::string("study s.yaml --methods B --output ") + study);
+    ASSERT_EQ(again.code, 0) << again.err;
+    EXPECT_THAT(again.err, HasSubstr("2 of 2 runs are done already"));
+  }
+  EXPECT_EQ(with_checkpoints("kept").size(), 4u) << "kept by an earlier start";
+  EXPECT_TRUE(with_checkpoints("gone").empty());
+}
+
 TEST_F(StudySystemTest, RealRunsHaveTheSameResultsButForTheirSeconds) {
   Write("by: train\nexpect: [{claim: it learns, value: test.accuracy(B), at_least: 0.5}]\n");
   // Only the run with a server that waits for all repeats to the bit.
