@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/cli/command.h"
-#include "framework/comm/collective.h"
+#include "framework/comm/device_collective.h"
 #include "framework/core/error.h"
 #include "framework/core/printable.h"
 #include "framework/core/text.h"
@@ -102,6 +102,9 @@ std::vector<Listed> Collectives() {
   std::vector<Listed> all;
   for (const std::string& name : CollectiveNames()) {
     all.push_back({name, CollectiveRegistry::Get("collective", name).help, {}});
+  }
+  for (const auto& [name, entry] : DeviceCollectiveRegistry::All()) {
+    if (CollectiveRegistry::Find(name) == nullptr) all.push_back({name, entry.help, {}});
   }
   return all;
 }

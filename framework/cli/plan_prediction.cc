@@ -82,7 +82,8 @@ class StepForecast {
   };
 
   static bool HasPlan(const std::string& collective) {
-    return CollectiveRegistry::Get("collective", collective).rules != nullptr;
+    const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
+    return entry != nullptr && entry->rules != nullptr;
   }
   static bool IsSchedule(const RunConfig& config) {
     return config.strategy->traits().sums_gradients();

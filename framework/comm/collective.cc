@@ -48,7 +48,8 @@ int64_t Collective::StartRounded(std::span<float>, const Rounding&) {
 }
 
 bool SumsRounded(const std::string& collective) {
-  return CollectiveRegistry::Get("collective", collective).rules != nullptr;
+  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
+  return entry != nullptr && entry->rules != nullptr;
 }
 
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
@@ -60,8 +61,8 @@ std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& t
 }
 
 bool GoesByNodes(const std::string& collective) {
-  const CollectiveEntry& entry = CollectiveRegistry::Get("collective", collective);
-  return entry.rules != nullptr && entry.rules(1).by_nodes;
+  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
+  return entry != nullptr && entry->rules != nullptr && entry->rules(1).by_nodes;
 }
 
 std::vector<std::string> CollectiveNames() { return CollectiveRegistry::Names(); }

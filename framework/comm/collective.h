@@ -51,6 +51,8 @@ class Collective {
   virtual bool Progress() = 0;
   virtual bool Done(int64_t ticket) const = 0;
   virtual bool Idle() const = 0;
+  // Gives back what belongs to other ranks.  Call it while nothing is in flight, before ranks free their vectors.
+  virtual void Rest() {}
 
   // Counts the payload bytes that this rank has sent and received so far, and messages sent.  `mpi` does not know them;
   // it counts what a bandwidth-optimal algorithm would send.

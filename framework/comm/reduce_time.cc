@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "framework/core/check.h"
 #include "framework/core/statistics.h"
 #include "framework/core/time.h"
 
@@ -26,9 +27,9 @@ double ReduceTable::Seconds(int64_t bytes) const {
 }
 
 int64_t SmallBytesOf(const std::string& collective, int world) {
-  const CollectiveEntry& entry = CollectiveRegistry::Get("collective", collective);
-  if (entry.rules == nullptr) return 0;
-  const CollectiveRules rules = entry.rules(world);
+  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
+  if (entry == nullptr || entry->rules == nullptr) return 0;
+  const CollectiveRules rules = entry->rules(world);
   return rules.small_scheduler == nullptr ? 0 : rules.small_bytes;
 }
 
@@ -69,14 +70,14 @@ ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
   return table;
 }
 
-ReduceTable MeasureReductions(Transport& transport, Collective& collective, int64_t bytes_most,
+ReduceTable MeasureReductions(Transport& transport, Collective& collective, std::span<float> memory,
                               const std::function<bool()>& go_on) {
-  const std::vector<int64_t> sizes =
-      SizesToMeasure(bytes_most, SmallBytesOf(collective.name(), transport.size()));
-  std::vector<float> data(static_cast<size_t>(sizes.back()) / sizeof(float));
+  const std::vector<int64_t> sizes = SizesToMeasure(
+      static_cast<int64_t>(memory.size_bytes()), SmallBytesOf(collective.name(), transport.size()));
+  DT_CHECK(static_cast<size_t>(sizes.back()) <= memory.size_bytes());
   return MeasureSums(transport, sizes, go_on, [&](size_t i) {
     const size_t count = static_cast<size_t>(sizes[i]) / sizeof(float);
-    WaitFor(collective, collective.Start({data.data(), count}));
+    WaitFor(collective, collective.Start(memory.first(count)));
   });
 }
 

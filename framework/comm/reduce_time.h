@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,9 @@ ReduceTable MeasureSums(Transport& transport, const std::vector<int64_t>& sizes,
                         const std::function<bool()>& go_on,
                         const std::function<void(size_t i)>& sum);
 
-// Measures the reductions of a collective, up to `bytes_most`.
+// Measures the reductions of a collective in this memory, of vectors up to all of it.
 ReduceTable MeasureReductions(
-    Transport& transport, Collective& collective, int64_t bytes_most,
+    Transport& transport, Collective& collective, std::span<float> memory,
     const std::function<bool()>& go_on = [] { return true; });
 
 }  // namespace dtrain

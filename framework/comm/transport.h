@@ -28,6 +28,7 @@ enum class Tag : int {
   kCollective = 2,  // small fixed exchanges of all ranks at set-up and at boundaries (gather.h)
   kBulk = 3,        // everything else between two known ranks, such as vectors (TransportChannel)
   kSparse = 4,      // sums of sparse selections (sparse_collective.h), one after the other
+  kPeer = 5,        // what a rank may do with the device memory of another (peer_collective.h)
   // From kCollectiveStream on: moves of collectives, a stream for each chunk in flight.
   kCollectiveStream = 16,
 };

@@ -1,6 +1,7 @@
 // Device: the place where memory is and kernels run.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -58,6 +59,14 @@ enum class DeviceKind { kCpu, kCuda };
 
 constexpr std::string_view NameOf(DeviceKind kind) { return NameIn({"cpu", "cuda"}, kind); }
 
+// Names memory of a device to the processes of the same machine (DeviceQueue::Share).  It is a value that can be sent.
+struct PeerMemory {
+  std::array<std::byte, 64> handle = {};  // of the allocation, as the device's library makes it
+  int64_t offset = 0;                     // bytes from the begin of the allocation
+  int64_t process = 0;                    // that owns it: a number that no other process has
+  void* address = nullptr;                // in that process
+};
+
 // Work that a device has recorded, and does again with each Launch, behind what its queue has received by then.
 class DeviceGraph {
  public:
@@ -99,6 +108,19 @@ class DeviceQueue {
   // afterwards is done.
   virtual void Upload(void* to, const void* from, size_t bytes) = 0;
   virtual void Download(void* to, const void* from, size_t bytes) = 0;
+
+  // True if kernels of this queue can use the memory of `other`: it is a queue of the same device.
+  virtual bool SharesMemoryWith(const DeviceQueue& other) const = 0;
+  // Returns a name for memory that Allocate has returned, or for a place in it.  Throws Error if it cannot be shared.
+  virtual PeerMemory Share(const void* memory) = 0;
+  // Returns where kernels of this queue find memory that a process of this machine has named, on this device or another,
+  // without the offset.  It is mapped as long as the result lives, and its owner must not free it before.  Throws Error
+  // if this device does not reach it.
+  virtual std::shared_ptr<void> Map(const PeerMemory& memory) = 0;
+
+  // Returns the stream of the device's library, for another library that submits work to it (NCCL): a cudaStream_t.  The
+  // calling thread's current device is then this one.
+  virtual void* NativeStream() = 0;
 
   // Returns what `submit` submits to this queue: kernels, and copies within the device's memory.  None of it is done.
   // Throws Error if it is something else, or if it waits or allocates.

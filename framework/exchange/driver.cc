@@ -80,7 +80,8 @@ Driver::Driver(const ExchangeSpec& spec, Rank rank, const DriverDependencies& de
       mailbox_(rank, spec.placement().ranks(), dependencies.channel, spec.rank_nodes),
       service_(mailbox_),
       reducer_(dependencies.collective, dependencies.sparse, spec.size(),
-               dependencies.all_reduce_times),
+               dependencies.all_reduce_times,
+               {OnDevice() ? host_tail_ : nullptr, dependencies.reports}),
       effects_(
           spec, *dependencies.ops, dependencies.threads,
           [this](HostedActor& host, SendEffect& effect, std::optional<VectorSlice> slice) {
@@ -141,10 +142,10 @@ void Driver::ReadyLast(Range range, const StepReport& of_step) {
   if (spec_.ghost) {
     outcome_ = OutcomeOf(report);
     if (report.global_samples > 0) outcome_.samples = report.global_samples;
-  } else if (OnDevice()) {
-    outcome_ = Reducer::OutcomeAlone(report);
   } else {
-    Reducer::WriteReport(report, gradients() + spec_.size());
+    Reducer::WriteReport(report, Tail());
+  }
+  if (!spec_.ghost && !OnDevice()) {
     const std::span<float> own(gradients(), static_cast<size_t>(spec_.size()));
     const CompressConfig& compress = spec_.actors.compress;
     ClipBeforeMomentum(compress.clip_norm, spec_.placement().workers, *dependencies_.ops, own);
@@ -271,7 +272,7 @@ void Driver::StartSum(HostedActor& host, VectorId vector, Range range) {
         spec_.ghost ? nullptr : host.vectors.SliceWithValues(vector, range, *dependencies_.ops);
     return reducer_.StartVector(vector, range, data);
   }
-  if (!spec_.ghost && !OnDevice() && !finite()) Reducer::WriteNotFinite(gradients() + spec_.size());
+  if (!spec_.ghost && !finite()) Reducer::WriteNotFinite(Tail());
   reducer_.Start(range, gradients());
 }
 
@@ -345,9 +346,7 @@ bool Driver::TakeReduced() {
 
 void Driver::TellReduced(Range range) {
   // The sum of the workers' step reports.
-  const auto outcome = [&] {
-    return spec_.ghost || OnDevice() ? outcome_ : Reducer::ReadOutcome(gradients() + spec_.size());
-  };
+  const auto outcome = [&] { return spec_.ghost ? outcome_ : Reducer::ReadOutcome(Tail()); };
   if (IsLast(range)) worker_->actor->OnOutcome(outcome(), worker_->port);
   worker_->actor->OnReduced(worker_->gradient, range, worker_->port);
 }

@@ -58,6 +58,8 @@ struct DriverDependencies {
   MessageChannel* channel = nullptr;   // null if no other rank has an actor to talk to
   Collective* collective = nullptr;    // null with one worker, or if the strategy needs none
   SparseCollective* sparse = nullptr;  // for compressed gradients; else null
+  // Adds the reports of steps, in host memory, where `collective` adds vectors in a device's; else null.
+  Collective* reports = nullptr;
   const Clock* clock = nullptr;
   EventTimes* event_times = nullptr;  // null: times are read from the clock
   VectorOps* ops = nullptr;
@@ -186,6 +188,8 @@ class Driver {
   bool OnDevice() const {
     return dependencies_.pools != nullptr && dependencies_.pools->device().queue != nullptr;
   }
+  // Returns the memory of the step's report.
+  float* Tail() { return reducer_.TailOf(gradients()); }
   bool DeliverEnvelope();
   bool TakeReduced();
   void TellReduced(Range range);
@@ -202,6 +206,7 @@ class Driver {
   Host* worker_ = nullptr;  // of hosts_
   Mailbox mailbox_;
   Service service_;
+  float host_tail_[Reducer::kTailSize] = {};  // used where the vectors are in a device's memory
   Reducer reducer_;
   TimerTable timers_;
   EffectQueue effects_;

@@ -51,7 +51,8 @@ class Exchange {
   // Begins a step with a mini-batch of `samples`.  At a boundary, call Leave before the next Begin.
   virtual Turn Begin(int64_t samples) = 0;
   virtual Arena gradients() = 0;  // in layout order
-  virtual void Ready(Range range) = 0;
+  // Once `written` is done, the range of the gradient is final.
+  virtual void Ready(Range range, const ReadyEvent& written = {}) = 0;
   // Sets values[i] to the sum over all workers, added in rank order.  Call it between Begin and End
   // of a synchronous strategy.  It blocks until all workers have called it, each with the same
   // number of values.  It is meant for a few thousand numbers (batch statistics), not for

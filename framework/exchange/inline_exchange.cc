@@ -55,7 +55,7 @@ Turn InlineExchange::Begin(int64_t samples) {
   return {.weights = driver.weights()};
 }
 
-void InlineExchange::Ready(Range range) {
+void InlineExchange::Ready(Range range, const ReadyEvent& /*written*/) {
   if (parts_.driver.IsLast(range)) {
     last_ = range;
   } else {

@@ -18,7 +18,8 @@ class InlineExchange : public Exchange {
 
   Turn Begin(int64_t samples) override;
   Arena gradients() override { return parts_.gradients(); }
-  void Ready(Range range) override;
+  // What uses the gradient comes behind it in the device's queue.
+  void Ready(Range range, const ReadyEvent& written = {}) override;
   void SumOverWorkers(std::span<double>) override {}  // one worker: nothing to add
   StepOutcome End(const StepReport& report) override;
   StepGraph* steps() override { return steps_.get(); }

@@ -1,6 +1,10 @@
 #include "framework/exchange/rank_parts.h"
 
+#include <fmt/format.h>
+
+#include "framework/comm/device_collective.h"
 #include "framework/core/check.h"
+#include "framework/core/error.h"
 #include "framework/exchange/transport_channel.h"
 
 namespace dtrain {
@@ -29,6 +33,7 @@ RankParts::RankParts(const ExchangeSpec& spec, Rank rank, RankDependencies given
              {.channel = dependencies.channel.get(),
               .collective = dependencies.collective.get(),
               .sparse = dependencies.sparse.get(),
+              .reports = dependencies.reports.get(),
               .clock = dependencies.clock,
               .event_times = dependencies.event_times,
               .ops = ops.get(),
@@ -59,6 +64,30 @@ StateRecord RankParts::Save() {
   return RecordState([this](StateVisitor& visitor) { driver.VisitToGoOn(visitor); });
 }
 
+bool StaysOnDevice(const ExchangeSpec& spec, const Device& device, Transport& transport,
+                   std::string* why_not) {
+  if (!spec.traits().collectives) return false;
+  const DeviceCollective* const entry = DeviceCollectiveRegistry::Find(spec.collective);
+  if (entry == nullptr) return false;
+  // Only one rank may collect statistics of its gradient.
+  const std::string of_config = FirstReason(
+      transport, device.queue == nullptr           ? "a rank computes on the CPU"
+                 : !spec.traits().sums_gradients() ? "its strategy does not add whole gradients"
+                 : spec.actors.compress.on()       ? "its gradients are compressed"
+                 : spec.statistics != nullptr      ? "it writes statistics of gradients"
+                                                   : "");
+  const std::string of_device = of_config.empty() ? entry->why_not(transport, device) : "";
+  if (why_not != nullptr) *why_not = of_device;
+  const std::string& reason = of_config.empty() ? of_device : of_config;
+  if (!reason.empty() && CollectiveRegistry::Find(spec.collective) == nullptr) {
+    throw ConfigError(fmt::format("collective '{}' adds gradients in the memory of GPUs, and this "
+                                  "run cannot: {}",
+                                  spec.collective, reason),
+                      "collective: ordered");
+  }
+  return reason.empty();
+}
+
 RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec,
                                   const Clock& clock, BlobPools& pools, const Device& device,
                                   int threads) {
@@ -71,7 +100,11 @@ RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec
     dependencies.channel =
         std::make_unique<TransportChannel>(transport, pools, dependencies.window.get());
   }
-  if (placement.ranks() > 1 && spec.traits().collectives) {
+  if (placement.ranks() > 1 && pools.device().queue != nullptr) {
+    const auto& entry = DeviceCollectiveRegistry::Get("collective", spec.collective);
+    dependencies.collective = entry.make(transport, pools.device());
+    dependencies.reports = MakeCollective("ordered", transport);
+  } else if (placement.ranks() > 1 && spec.traits().collectives) {
     dependencies.collective = MakeCollective(spec.collective, transport, spec.collective_options());
     if (spec.actors.compress.on() && !spec.actors.compress.rounds()) {
       dependencies.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "framework/comm/node_window.h"
 #include "framework/exchange/driver.h"
@@ -22,6 +23,7 @@ struct RankDependencies {
   std::unique_ptr<MessageChannel> channel;             // null with one rank
   std::unique_ptr<Collective> collective = nullptr;    // null with one worker or with servers
   std::unique_ptr<SparseCollective> sparse = nullptr;  // for compressed gradients; else null
+  std::unique_ptr<Collective> reports = nullptr;       // DriverDependencies::reports
   std::unique_ptr<DeviceResidual> residual = nullptr;  // DriverDependencies::worker_residual
   VectorSlice weights = {};    // the model's initial weights; no blob in a ghost run
   int threads = 1;             // threads that a solver update may use
@@ -49,6 +51,13 @@ struct RankParts {
   // Counts of all actors, and of the worker alone, at construction: those from before a resume.
   const ProtocolReport protocol_before, worker_before;
 };
+
+// Returns true if a run of several ranks keeps weights, gradients and the solver's vectors in the memory of `device`: all
+// ranks update the same weights by whole gradients, which a device's collective adds.  All ranks call it, and get the same
+// answer.  `why_not` (may be null) gets the reason of a device that cannot do it; it is empty where the run's config is
+// the reason.  Throws ConfigError if only devices have the run's collective.
+bool StaysOnDevice(const ExchangeSpec& spec, const Device& device, Transport& transport,
+                   std::string* why_not = nullptr);
 
 // Makes the channel and the collective that a spec's strategy needs over a real transport, with the
 // weights of the spec's start.  Clock, transport and pools outlive the rank.  It is a collective

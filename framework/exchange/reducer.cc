@@ -11,24 +11,32 @@ static_assert(kStop + 1 == Reducer::kTailSize);
 
 }  // namespace
 
-int64_t Reducer::StartDense(float* data, int64_t count) {
-  return collective_ == nullptr ? kNone : collective_->Start({data, static_cast<size_t>(count)});
+int64_t Reducer::StartDense(Collective* collective, float* data, int64_t count) {
+  return collective == nullptr ? kNone : collective->Start({data, static_cast<size_t>(count)});
 }
 
 void Reducer::Start(Range range, float* gradients) {
-  const int64_t count = range.size() + (IsLast(range) ? kTailSize : 0);
   float* const data = gradients == nullptr ? nullptr : gradients + range.begin;
-  running_.push_back({.range = range, .dense = StartDense(data, count), .ends = IsLast(range)});
+  Reduction reduction{.range = range, .ends = IsLast(range)};
+  if (reports_.tail == nullptr) {
+    const int64_t count = range.size() + (IsLast(range) ? kTailSize : 0);
+    reduction.dense = StartDense(collective_, data, count);
+  } else {
+    if (!range.empty()) reduction.dense = StartDense(collective_, data, range.size());
+    reduction.tail = StartTail(range, gradients);
+  }
+  running_.push_back(reduction);
 }
 
 void Reducer::StartVector(VectorId vector, Range range, float* data) {
-  running_.push_back({.vector = vector, .range = range, .dense = StartDense(data, range.size())});
+  running_.push_back(
+      {.vector = vector, .range = range, .dense = StartDense(collective_, data, range.size())});
 }
 
 // Starts the all-reduce of the tail if this is the last range.
 int64_t Reducer::StartTail(Range range, float* gradients) {
   if (!IsLast(range)) return kNone;
-  return StartDense(gradients == nullptr ? nullptr : gradients + size_, kTailSize);
+  return StartDense(OfReports(), gradients == nullptr ? nullptr : TailOf(gradients), kTailSize);
 }
 
 void Reducer::StartRounded(Range range, const Rounding& rounding, float* gradients) {
@@ -76,7 +84,7 @@ void Reducer::StartWords(const Words& words, float* gradients) {
     reduction.selection =
         StartEntries(words.unit, static_cast<int64_t>(count), static_cast<int64_t>(half), mine);
   } else {
-    reduction.dense = StartDense(data, static_cast<int64_t>(count));
+    reduction.dense = StartDense(collective_, data, static_cast<int64_t>(count));
   }
   running_.push_back(reduction);
 }
@@ -84,13 +92,15 @@ void Reducer::StartWords(const Words& words, float* gradients) {
 bool Reducer::Progress() {
   bool moved = collective_ != nullptr && collective_->Progress();
   if (sparse_ != nullptr) moved |= sparse_->Progress();
+  if (reports_.collective != nullptr) moved |= reports_.collective->Progress();
   return moved;
 }
 
 std::optional<Reduced> Reducer::Take() {
   if (running_.empty()) return std::nullopt;
   const Reduction oldest = running_.front();
-  if (!DenseDone(oldest.dense) || !DenseDone(oldest.tail)) return std::nullopt;
+  if (oldest.dense != kNone && !collective_->Done(oldest.dense)) return std::nullopt;
+  if (oldest.tail != kNone && !OfReports()->Done(oldest.tail)) return std::nullopt;
   Reduced reduced{oldest.vector, oldest.range};
   if (oldest.selection != kNone) {
     if (sparse_ != nullptr && !sparse_->Done(oldest.selection)) return std::nullopt;
@@ -118,6 +128,7 @@ Collective::Traffic Reducer::traffic() const {
   Collective::Traffic total =
       collective_ == nullptr ? Collective::Traffic{} : collective_->traffic();
   if (sparse_ != nullptr) total.Add(sparse_->traffic());
+  if (reports_.collective != nullptr) total.Add(reports_.collective->traffic());
   return total;
 }
 

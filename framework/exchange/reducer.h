@@ -30,6 +30,13 @@ struct Reduced {
   const SparseCollective::Sum* sum = nullptr;
 };
 
+// Where the gradient is in a device's memory, the reports of steps are not: `tail` is in host memory, and `collective`
+// adds it, which is null with one worker.
+struct HostReports {
+  float* tail = nullptr;
+  Collective* collective = nullptr;
+};
+
 class Reducer {
  public:
   static constexpr int kTailSize = 3;
@@ -37,8 +44,8 @@ class Reducer {
   // The collectives outlive it.  They are null with one worker, whose gradient is the sum.  `size`:
   // elements of the arena.  `times` writes each all-reduce to a timeline; it may be null.
   Reducer(Collective* collective, SparseCollective* sparse, int64_t size,
-          AllReduceTimes* times = nullptr)
-      : collective_(collective), sparse_(sparse), size_(size), times_(times) {}
+          AllReduceTimes* times = nullptr, const HostReports& reports = {})
+      : collective_(collective), sparse_(sparse), size_(size), times_(times), reports_(reports) {}
 
   // `range` is one of the gradient.
   bool IsLast(Range range) const { return range.end == size_; }
@@ -79,6 +86,10 @@ class Reducer {
   bool busy() const { return !running_.empty(); }
   Collective::Traffic traffic() const;
 
+  // Returns the memory of a step's report.
+  float* TailOf(float* gradients) const {
+    return reports_.tail != nullptr ? reports_.tail : gradients + size_;
+  }
   static void WriteReport(const StepReport& report, float* tail);
   static void WriteNotFinite(float* tail);  // makes the loss of ReadOutcome NaN on all ranks
   static StepOutcome ReadOutcome(const float* tail);
@@ -101,15 +112,18 @@ class Reducer {
   };
   static constexpr int64_t kNone = -1;
 
-  int64_t StartDense(float* data, int64_t count);
+  static int64_t StartDense(Collective* collective, float* data, int64_t count);
+  Collective* OfReports() const {
+    return reports_.tail != nullptr ? reports_.collective : collective_;
+  }
   int64_t StartTail(Range range, float* gradients);
   int64_t StartEntries(int unit, int64_t n, int64_t k, const SparseEntries& mine);
-  bool DenseDone(int64_t ticket) const { return ticket == kNone || collective_->Done(ticket); }
 
   Collective* const collective_;
   SparseCollective* const sparse_;
   const int64_t size_;
   AllReduceTimes* const times_;
+  const HostReports reports_;
   std::deque<Reduction> running_;
   std::map<int64_t, Selected> selected_;  // by ticket
   int64_t alone_ = 0;                     // next ticket in a run with one worker

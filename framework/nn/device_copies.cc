@@ -12,8 +12,13 @@ size_t BytesOf(int64_t elements) { return static_cast<size_t>(elements) * sizeof
 }  // namespace
 
 bool DeviceCopies::InPlace(ConstArena given) const {
-  DT_CHECK(given.queue == nullptr || given.queue == device_.queue.get()) << "of another device";
-  return given.data == nullptr || given.queue == device_.queue.get();
+  if (given.data == nullptr) return true;
+  if (given.queue == nullptr || device_.queue == nullptr) {
+    DT_CHECK(given.queue == nullptr) << "of a device, for a net on the CPU";
+    return device_.queue == nullptr;
+  }
+  DT_CHECK(device_.queue->SharesMemoryWith(*given.queue)) << "of another device";
+  return true;
 }
 
 Arena DeviceCopies::Bring(Buffer& copy, ConstArena given, int64_t elements, bool again) {

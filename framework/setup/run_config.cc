@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "framework/comm/collective.h"
+#include "framework/comm/device_collective.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/error.h"
 #include "framework/core/file.h"
@@ -129,7 +129,7 @@ void ReadStrategy(Reader root, RunConfig& run) {
   run.strategy_name =
       static_cast<std::string>(reader.String("name", "allreduce")
                                    .OneOf(StrategyRegistry::Names())
-                                   .NotOf("collective", CollectiveNames())
+                                   .NotOf("collective", AllCollectiveNames())
                                    .NotOf("compress", CompressorRegistry::Names())
                                    .Help("name of a strategy; dtrain list strategies shows them"));
   std::shared_ptr<Strategy> strategy = StrategyRegistry::Get("strategy", run.strategy_name).make();
@@ -294,7 +294,7 @@ void ReadCosts(Reader root, Reader cluster, const std::string& config_file, bool
 void ReadMachine(Reader root, const std::string& config_file, bool recorded, RunConfig& run) {
   run.collective =
       static_cast<std::string>(root.String("collective", "ordered")
-                                   .OneOf(CollectiveNames())
+                                   .OneOf(AllCollectiveNames())
                                    .NotOf("strategy", StrategyRegistry::Names())
                                    .Help("algorithm that sums gradients over the workers"));
   run.overlap_buckets =

@@ -12,8 +12,8 @@ namespace {
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 CollectiveRules RulesOf(const std::string& collective, int ranks) {
-  const CollectiveEntry& entry = CollectiveRegistry::Get("collective", collective);
-  if (entry.rules != nullptr) return entry.rules(ranks);
+  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
+  if (entry != nullptr && entry->rules != nullptr) return entry->rules(ranks);
   std::vector<std::string> others;
   for (const auto& [name, other] : CollectiveRegistry::All()) {
     if (other.rules != nullptr) others.push_back(name);

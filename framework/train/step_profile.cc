@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/comm/device_collective.h"
 #include "framework/comm/gather.h"
 #include "framework/comm/reduce_time.h"
 #include "framework/comm/sparse_collective.h"
 #include "framework/core/bytes.h"
 #include "framework/core/random.h"
+#include "framework/exchange/rank_parts.h"
 #include "framework/exchange/reducer.h"
 #include "framework/launch/stop_signal.h"
 #include "framework/train/layer_times.h"
@@ -157,7 +159,8 @@ std::vector<double> LastOf(const std::vector<std::string>& all) {
 
 }  // namespace
 
-std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec) {
+std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec,
+                                                 const Device& device) {
   ReduceTable table;
   const int64_t bytes = (spec.size() + Reducer::kTailSize) * static_cast<int64_t>(sizeof(float));
   const auto go_on = [&] { return GoesOn(transport); };
@@ -166,8 +169,16 @@ std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const Exc
   } else if (transport.size() > 1 && spec.actors.compress.rounds()) {
     table = MeasureRoundedSums(transport, spec, bytes, go_on);
   } else if (transport.size() > 1) {
-    const auto collective = MakeCollective(spec.collective, transport, spec.collective_options());
-    table = MeasureReductions(transport, *collective, bytes, go_on);
+    const bool there = StaysOnDevice(spec, device, transport);
+    const auto collective =
+        there ? DeviceCollectiveRegistry::Get("collective", spec.collective).make(transport, device)
+              : MakeCollective(spec.collective, transport, spec.collective_options());
+    const Buffer memory(there ? device : Device{},
+                        static_cast<size_t>(SizesToMeasure(bytes).back()));
+    table = MeasureReductions(transport, *collective,
+                              {memory.f32(), memory.bytes() / sizeof(float)}, go_on);
+    collective->Rest();
+    transport.Barrier();  // no rank frees what another has mapped
   }
   if (transport.size() > 1 && table.entries.empty()) return std::nullopt;
   table.entries =
@@ -186,7 +197,7 @@ std::optional<Measurement> Measure(Transport& transport, const ExchangeSpec& spe
   const std::string last = ToBytes(LastOf(Gather(transport, ToBytes(times.Medians(kWarmUp)))));
   measured.ready = FromBytes<std::vector<double>>(Broadcast(transport, last));
   measured.layers = layers.Layers(worker.batch.samples, kWarmUp);
-  std::optional<ReduceTable> sums = MeasureAllReduceTimes(transport, spec);
+  std::optional<ReduceTable> sums = MeasureAllReduceTimes(transport, spec, worker.net.device());
   if (!sums) return std::nullopt;
   measured.sums = std::move(*sums);
   return measured;

@@ -43,6 +43,8 @@ std::optional<Measurement> Measure(Transport& transport, const ExchangeSpec& spe
 
 // Measures T(M) alone; all ranks get rank 0's.  It is the time of the spec's collective or, if a compressor selects
 // entries, that of the sparse all-reduce including the selection.  Returns nothing after a stop signal.
-std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec);
+// `device`: that of the net, where the spec's vectors may be.
+std::optional<ReduceTable> MeasureAllReduceTimes(Transport& transport, const ExchangeSpec& spec,
+                                                 const Device& device = {});
 
 }  // namespace dtrain

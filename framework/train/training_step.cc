@@ -17,11 +17,11 @@ class ReadyToExchange : public GradientSink {
  public:
   ReadyToExchange(Exchange& exchange, ReadyTimes* watch)
       : exchange_(exchange), watch_(watch), stays_(exchange.gradients().queue != nullptr) {}
-  // A gradient that stays on the device is read by kernels in the same queue, behind those that write it.
+  // Where a gradient stays on the device, nothing waits for it here.
   void Ready(Range range, const ReadyEvent& written) override {
     if (!stays_ || watch_ != nullptr) written.Wait();
     if (watch_ != nullptr) watch_->Ready(range);
-    exchange_.Ready(range);
+    exchange_.Ready(range, written);
   }
 
  private:

@@ -70,7 +70,8 @@ TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
   EXPECT_EQ(SmallBytesOf("ring", 15), 0);
   LocalWorld::Run(9, [](Transport& transport) {
     const auto collective = MakeCollective("ordered", transport);
-    const ReduceTable table = MeasureReductions(transport, *collective, 100'000);
+    std::vector<float> memory(25'000);
+    const ReduceTable table = MeasureReductions(transport, *collective, memory);
     const auto measured = [&](int64_t bytes) {
       return std::any_of(table.entries.begin(), table.entries.end(),
                          [bytes](const ReduceTable::Entry& entry) { return entry.bytes == bytes; });
@@ -83,7 +84,8 @@ TEST(ReduceTime, TheStepIsWhereTheCollectiveHasIt) {
 TEST(ReduceTime, EveryRankHasATable) {
   LocalWorld::Run(3, [](Transport& transport) {
     const auto collective = MakeCollective("ordered", transport);
-    const ReduceTable table = MeasureReductions(transport, *collective, 100'000);
+    std::vector<float> memory(25'000);
+    const ReduceTable table = MeasureReductions(transport, *collective, memory);
     EXPECT_EQ(table.entries.size(), SizesToMeasure(100'000, 16 << 10).size());
     for (const ReduceTable::Entry& entry : table.entries) EXPECT_GT(entry.seconds, 0);
   });

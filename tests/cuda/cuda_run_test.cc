@@ -190,6 +190,57 @@ TEST_F(CudaRunTest, SeveralRanksShareAGpuUnderEveryFamilyOfStrategies) {
   }
 }
 
+// Processes map each other's memory.  A run that records gradients has them in host memory.
+TEST_F(CudaRunTest, RanksAddTheirGradientsOnTheGpuToTheSameBits) {
+  for (const std::string workers : {"2", "4"}) {
+    for (const std::string strategy : {"allreduce", "mgwfbp"}) {
+      const std::string run = std::string(kOnDigits) + "--workers " + workers +
+                              " --set strategy.name=" + strategy + " --set solver.name=adam ";
+      for (const char* name : {"there", "parts", "here"}) fs::remove_all(folder_ / name);
+      const Outcome there = Run(run + "--output there");
+      ASSERT_EQ(there.code, 0) << there.err;
+      EXPECT_THAT(there.err, Not(HasSubstr("pass through host memory")));
+      ASSERT_EQ(Run(run + "--output parts --set max_steps=3").code, 0);
+      const Outcome on = Run(run + "--output parts --resume auto");
+      ASSERT_EQ(on.code, 0) << on.err;
+      EXPECT_EQ(WeightsOf("parts"), WeightsOf("there")) << strategy;
+      ASSERT_EQ(Run(run + "--output here --set gradients.every=1000").code, 0);
+      EXPECT_EQ(WeightsOf("here"), WeightsOf("there")) << strategy;
+    }
+  }
+}
+
+// NCCL gives no order of the additions; of two terms there is one.
+TEST_F(CudaRunTest, NcclAddsTheGradientsOfRanksWithAGpuEach) {
+  if (ModuleBesideTests()) return;  // one GPU there
+  const std::string nccl =
+      "DTRAIN_NCCL=" DTRAIN_BINARY_DIR "/tests/cuda_standin/libstandin_nccl.so";
+  const std::string run = std::string(kOnDigits) + "--workers 2 --set collective=";
+  ASSERT_EQ(Run(run + "ordered --output ordered").code, 0);
+  const std::string gpus = "env DTRAIN_STANDIN_GPUS=2 " + nccl;
+  for (const std::string strategy : {"allreduce", "mgwfbp"}) {
+    const Outcome there =
+        Run(run + "nccl --set strategy.name=" + strategy + " --output " + strategy, gpus);
+    ASSERT_EQ(there.code, 0) << there.err;
+    EXPECT_THAT(there.err, HasSubstr("in the memory of the GPU, by nccl"));
+    EXPECT_EQ(WeightsOf(strategy), WeightsOf("ordered")) << strategy;
+  }
+  const Outcome four =
+      Run(std::string(kOnDigits) + "--workers 4 --set collective=nccl --output four",
+          "env DTRAIN_STANDIN_GPUS=4 " + nccl);
+  EXPECT_EQ(four.code, 0) << four.err;
+  const auto refused = [&](const std::string& arguments, const std::string& prefix) {
+    const Outcome outcome = Run(run + "nccl --output refused " + arguments, prefix);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused("", "env " + nccl), HasSubstr("Duplicate GPU"));
+  EXPECT_THAT(refused("--device cpu", gpus), HasSubstr("a rank computes on the CPU"));
+  EXPECT_THAT(refused("--set compress=topk", gpus), HasSubstr("its gradients are compressed"));
+  EXPECT_THAT(refused("", "env DTRAIN_STANDIN_GPUS=2 DTRAIN_NCCL=/nowhere"),
+              AllOf(HasSubstr("NCCL cannot be opened"), HasSubstr("collective: ordered")));
+}
+
 // The residual and the selection are in the GPU's memory, except in a run that records gradients,
 // which has them in host memory.  Both kinds of run select the same values: from the first step,
 // after dense steps, and after a resume.

@@ -176,7 +176,9 @@ TEST(DeviceValuesOnTheGpu, OfManyEntriesTheLargestAtTheLowestPlaces) {
       of_three += std::abs(reached.entries.values[i]) == 3;
     }
     EXPECT_EQ(of_three, std::min<int64_t>(most, 7500));
-    if (most < 7500) EXPECT_EQ(places.back(), 4 * most - 1) << "of equal ones the first";
+    if (most < 7500) {
+      EXPECT_EQ(places.back(), 4 * most - 1) << "of equal ones the first";
+    }
   }
 }
 

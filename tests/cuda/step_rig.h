@@ -19,13 +19,15 @@ namespace dtrain {
 class StepRig {
  public:
   // `solver` is the section of a run config, and may go on with others.  The batch holds zeros.
+  // With `world`, it is one rank of several, which all make the same calls; else the only one.
   StepRig(const Device& device, const std::string& solver, Graph graph, int64_t samples,
-          const LossScale& scale = {})
+          const LossScale& scale = {}, Transport* world = nullptr)
       : config_(Read(solver)),
         graph_(std::move(graph)),
         plan_(DecidePlan(config_, graph_, 1, 1)),
         net(graph_, device),
-        transport_(LocalWorld(1).Connect(0)),
+        alone_(LocalWorld(1).Connect(0)),
+        transport_(world == nullptr ? *alone_ : *world),
         weights_(static_cast<size_t>(graph_.weights().size())),
         state(device, static_cast<size_t>(graph_.state().size()) * sizeof(float)),
         batch_(graph_.inputs(), samples) {
@@ -33,14 +35,16 @@ class StepRig {
     std::vector<float> start(static_cast<size_t>(graph_.state().size()));
     graph_.InitializeState(start.data());
     CopyIn(state.arena(), start.data(), graph_.state().size());
+    const int64_t all = transport_.size() * samples;
     const BoundarySchedule rule{
-        .epoch_samples = 250 * samples, .batch = samples, .last_samples = 250 * samples};
+        .epoch_samples = 250 * all, .batch = all, .last_samples = 250 * all};
     ExchangeSpec spec = ExchangeOf(config_, graph_, plan_, rule);
     spec.start.weights = weights_;
     spec.start.loss_scale = scale;
-    exchange = MakeExchange(spec, 1, 0, *transport_, device);
+    exchange = MakeExchange(spec, 1, 0, transport_, device);
     batch_.Resize(samples);
-    batch_.global_samples = batch_.terms = batch_.global_terms = samples;
+    batch_.terms = samples;
+    batch_.global_samples = batch_.global_terms = all;
   }
 
   StepOutcome Step(int64_t parts = 1) {
@@ -95,7 +99,8 @@ class StepRig {
   bool lags = false;  // steps end before their results are known
 
  private:
-  const std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<Transport> alone_;
+  Transport& transport_;
   std::vector<float> weights_;
 
  public:
@@ -116,7 +121,7 @@ class NormedRig : public StepRig {
   static constexpr int64_t kSamples = 4;
   // `ratio` of the dropout before the last layer.
   NormedRig(const Device& device, const std::string& solver, const std::string& ratio = "0",
-            const LossScale& scale = {})
+            const LossScale& scale = {}, Transport* world = nullptr)
       : StepRig(device, solver,
                 Graph::FromText(
                     "name: normed\n"
@@ -131,8 +136,9 @@ class NormedRig : public StepRig {
                         "  - {name: loss, type: softmax_cross_entropy, input: [fc, label]}\n"
                         "  - {name: accuracy, type: accuracy, input: [fc, label]}\n",
                     "m.yaml", {{"data", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}, 10}}),
-                kSamples, scale) {
-    const Random random(1, Purpose::kSelfTest);
+                kSamples, scale, world) {
+    const auto rank = static_cast<uint64_t>(world == nullptr ? 0 : world->rank());
+    const Random random(1, Purpose::kSelfTest, rank);
     for (int64_t i = 0; i < batch().fields[0].shape.count(); ++i) {
       batch().fields[0].f32()[i] = random.Normal(static_cast<uint64_t>(i));
     }

@@ -44,6 +44,14 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
     downloads_.push_back({recorded + 1, to, from, bytes});
   }
 
+  bool SharesMemoryWith(const DeviceQueue& other) const override { return this == &other; }
+  PeerMemory Share(const void* memory) override { return {.address = const_cast<void*>(memory)}; }
+  std::shared_ptr<void> Map(const PeerMemory& memory) override {
+    return {std::shared_ptr<void>(), memory.address};
+  }
+
+  void* NativeStream() override { return nullptr; }
+
   std::unique_ptr<DeviceGraph> Capture(const std::function<void()>&) override {
     throw Error(ExitCode::kInternal, "this queue cannot capture", "");
   }

@@ -88,7 +88,8 @@ if(DTRAIN_HAS_CUDA)
   set_target_properties(dtrain_cudnn_passes PROPERTIES UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
   dtrain_cuda_sources(sources)
   # Solvers and residuals round as the CPU's do, and treat denormals as zeros; memory bandwidth limits them.
-  set(exact ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/solver_cuda.cu ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu)
+  set(exact ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/solver_cuda.cu ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/device_values_cuda.cu
+      ${CMAKE_SOURCE_DIR}/framework/kernels/cuda/peer_sums_cuda.cu)
   set(fast ${sources})
   list(FILTER fast INCLUDE REGEX "\\.cu$")
   list(REMOVE_ITEM fast ${exact})

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
 namespace dtrain {
 
@@ -62,6 +63,7 @@ struct KernelLaunch {
   std::initializer_list<Access> accesses;
   std::initializer_list<Access> more = {};
   std::initializer_list<Access> rest = {};
+  std::span<const Access> listed = {};  // those whose number is not known to the compiler
 };
 
 }  // namespace dtrain

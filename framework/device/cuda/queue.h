@@ -80,6 +80,12 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   void FreePinned(void* memory) override;
   void Upload(void* to, const void* from, size_t bytes) override;
   void Download(void* to, const void* from, size_t bytes) override;
+  bool SharesMemoryWith(const DeviceQueue& other) const override {
+    return static_cast<const CudaQueue&>(other).index_ == index_;
+  }
+  PeerMemory Share(const void* memory) override;
+  std::shared_ptr<void> Map(const PeerMemory& memory) override;
+  void* NativeStream() override { return stream(); }
   std::unique_ptr<DeviceGraph> Capture(const std::function<void()>& submit) override;
   int64_t memory_version() const override { return memory_version_; }
 

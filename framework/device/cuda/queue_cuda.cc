@@ -1,8 +1,14 @@
 #include "framework/device/cuda/queue.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstring>
+#include <map>
+
+#include "framework/core/check.h"
 #include "framework/core/error.h"
+#include "framework/core/time.h"
 
 namespace dtrain {
 namespace {
@@ -24,6 +30,44 @@ void CheckPrecision(int index, Precision precision) {
       fmt::format("precision {} needs a GPU of compute capability {}.0; GPU {} has {}.{}",
                   NameOf(precision), least, index, major, minor),
       "precision: fp32");
+}
+
+// The memory that this process has allocated, of all its queues.
+class Allocations {
+ public:
+  void Add(void* memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    sizes_[static_cast<std::byte*>(memory)] = bytes;
+  }
+  void Remove(void* memory) {
+    const std::lock_guard lock(mutex_);
+    sizes_.erase(static_cast<std::byte*>(memory));
+  }
+  // Returns the begin of the allocation around `memory`.
+  std::byte* BeginOf(const void* memory) {
+    const auto* const place = static_cast<const std::byte*>(memory);
+    const std::lock_guard lock(mutex_);
+    const auto behind = sizes_.upper_bound(const_cast<std::byte*>(place));
+    DT_CHECK(behind != sizes_.begin());
+    const auto at = std::prev(behind);
+    DT_CHECK(place < at->first + at->second) << "memory that no queue has allocated";
+    return at->first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::byte*, size_t> sizes_;
+};
+
+Allocations& AllAllocations() {
+  static Allocations allocations;
+  return allocations;
+}
+
+// Returns a number that other processes do not have, though they may be in containers with process numbers of their own.
+int64_t ThisProcess() {
+  static const int64_t number = WallNow() ^ (static_cast<int64_t>(::getpid()) << 40);
+  return number;
 }
 
 std::string Size(size_t bytes) {
@@ -199,6 +243,7 @@ void* CudaQueue::Allocate(size_t bytes) {
                      "a smaller batch, or accumulate: micro-batches need less");
   }
   CheckCall(status, "cudaMalloc");
+  AllAllocations().Add(memory, bytes);
   Zero(memory, bytes);
   return memory;
 }
@@ -212,7 +257,38 @@ size_t CudaQueue::FreeBytes() {
 
 void CudaQueue::Free(void* memory) {
   WaitForAllQueues();
+  AllAllocations().Remove(memory);
   cudaFree(memory);
+}
+
+PeerMemory CudaQueue::Share(const void* memory) {
+  std::byte* const begin = AllAllocations().BeginOf(memory);
+  DT_CUDA(cudaSetDevice, index_);
+  cudaIpcMemHandle_t handle = {};
+  DT_CUDA(cudaIpcGetMemHandle, &handle, begin);
+  PeerMemory shared{.offset = static_cast<const std::byte*>(memory) - begin,
+                    .process = ThisProcess(),
+                    .address = const_cast<void*>(memory)};
+  static_assert(sizeof handle == sizeof shared.handle);
+  std::memcpy(shared.handle.data(), &handle, sizeof handle);
+  return shared;
+}
+
+// CUDA does not open a handle in the process that has made it.
+std::shared_ptr<void> CudaQueue::Map(const PeerMemory& memory) {
+  if (memory.process == ThisProcess()) {
+    return {std::shared_ptr<void>(), static_cast<std::byte*>(memory.address) - memory.offset};
+  }
+  RefuseIfCaptured("cudaIpcOpenMemHandle");
+  DT_CUDA(cudaSetDevice, index_);
+  cudaIpcMemHandle_t handle;
+  std::memcpy(&handle, memory.handle.data(), sizeof handle);
+  void* begin = nullptr;
+  DT_CUDA(cudaIpcOpenMemHandle, &begin, handle, cudaIpcMemLazyEnablePeerAccess);
+  return {begin, [self = shared_from_this()](void* mapped) {
+            self->WaitForAllQueues();
+            cudaIpcCloseMemHandle(mapped);
+          }};
 }
 
 bool CudaQueue::Pin(void* memory, size_t bytes) {

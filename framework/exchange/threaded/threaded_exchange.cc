@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/comm/backoff.h"
+#include "framework/core/log.h"
 
 namespace dtrain {
 namespace {
@@ -22,6 +23,19 @@ void GiveWayToExchange() {
   ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNicer);
 }
 
+// Tells on rank 0 where the gradients are added, if a device was asked.
+bool StaysThere(const ExchangeSpec& spec, const Device& device, Transport& transport) {
+  std::string why_not;
+  const bool stays = StaysOnDevice(spec, device, transport, &why_not);
+  if (transport.rank() > 0) return stays;
+  if (stays) {
+    log::Info("the ranks add their gradients in the memory of the GPU, by {}", spec.collective);
+  } else if (!why_not.empty()) {
+    log::Warning("weights and gradients pass through host memory: {}", why_not);
+  }
+  return stays;
+}
+
 constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank polls for a StallWatch's Ask
 
 }  // namespace
@@ -29,11 +43,7 @@ constexpr Nanos kIdleLook = 100'000'000;  // how often an idle rank polls for a 
 ThreadedExchange::ThreadedExchange(Transport& transport, const ExchangeSpec& spec,
                                    double stall_seconds, std::function<void()> on_thread,
                                    const Device& device)
-    : transport_(transport),
-      spec_(spec),
-      device_(device),
-      stall_(FromSeconds(stall_seconds)),
-      pools_({.pinned_for = device.queue}) {
+    : transport_(transport), spec_(spec), device_(device), stall_(FromSeconds(stall_seconds)) {
   thread_ = std::thread([this, on_thread = std::move(on_thread)] {
     try {
       on_thread();
@@ -95,13 +105,13 @@ Turn ThreadedExchange::Begin(int64_t samples) {
 }
 
 // The last range is posted by End, together with the report.
-void ThreadedExchange::Ready(Range range) {
+void ThreadedExchange::Ready(Range range, const ReadyEvent& written) {
   if (range.end == spec_.size()) {
-    last_ = range;
+    last_ = {range, written};
     return;
   }
   const std::lock_guard lock(mutex_);
-  posted_.ready.push_back(range);
+  posted_.ready.push_back({range, written});
   for_thread_.notify_one();
 }
 
@@ -113,6 +123,7 @@ void ThreadedExchange::SumOverWorkers(std::span<double> values) {
 StepOutcome ThreadedExchange::End(const StepReport& report) {
   const Nanos start = WallNow();
   Ask(Wanted::kEndOfStep, [&](Events& events) { events.last = {last_, report}; });
+  last_ = {};
   const std::lock_guard lock(mutex_);
   stats_.exposed += WallNow() - start;
   return outcome_;
@@ -123,7 +134,10 @@ void ThreadedExchange::AtBoundary(const std::function<void(Transport&)>& work) {
 }
 
 void ThreadedExchange::Collect(bool with_solver) {
-  AtBoundary([&](Transport& transport) { parts_->model.Collect(transport, with_solver); });
+  AtBoundary([&](Transport& transport) {
+    if (parts_->dependencies.collective != nullptr) parts_->dependencies.collective->Rest();
+    parts_->model.Collect(transport, with_solver);
+  });
 }
 
 Exchange::Own ThreadedExchange::SaveOwn() {
@@ -150,8 +164,19 @@ ExchangeStats ThreadedExchange::stats() const {
 }
 
 void ThreadedExchange::PutTogether() {
-  parts_ = std::make_unique<RankParts>(
-      spec_, transport_.rank(), DependenciesOver(transport_, spec_, clock_, pools_, device_));
+  Device own = device_;
+  if (StaysThere(spec_, device_, transport_)) {
+    own.queue = device_.queue->Another();  // for this thread
+    spec_.actors.whole_update = true;      // one kernel call, not one for each bucket
+    pools_ = std::make_unique<BlobPools>(BlobMemory{.device = own});
+    steps_ = std::make_unique<StepGraph>(own);
+  } else {
+    pools_ = std::make_unique<BlobPools>(BlobMemory{.pinned_for = device_.queue});
+  }
+  RankDependencies dependencies = DependenciesOver(transport_, spec_, clock_, *pools_, device_);
+  dependencies.steps = steps_.get();
+  parts_ = std::make_unique<RankParts>(spec_, transport_.rank(), std::move(dependencies));
+  if (steps_ != nullptr) own.Record().Wait();  // the zeroed memory is visible to the net's queue
   Driver& driver = parts_->driver;
   sums_ = std::make_unique<SummedMessages>(driver.service(), spec_.placement().workers,
                                            transport_.rank(), [this] { Answer(Wanted::kSum); });
@@ -172,7 +197,8 @@ void ThreadedExchange::Run() {
     if (moved) {
       Publish();
       backoff.Reset();
-    } else if (parts_->driver.Busy() || Listens() || sums_->pending()) {
+    } else if (parts_->driver.Busy() || Listens() || sums_->pending() || !unwritten_.empty() ||
+               last_one_) {
       Sleep(backoff.NextSleep(WallNow()));
     } else {
       Sleep(kIdleLook);
@@ -185,14 +211,17 @@ void ThreadedExchange::Run() {
 // At a boundary messages are not read: ranks that have left it may already send some.
 bool ThreadedExchange::Step() {
   bool moved = TakeEvents();
+  moved |= PassOnReady();
   Driver& driver = parts_->driver;
   Quiescence& quiescence = parts_->quiescence;
   if (!quiescence.reached()) moved |= MoveDriver();
   if (driver.TakeStarted()) {
     step_begin_ = WallNow();
     quiescence.StepStarts(samples_);
+    if (steps_ != nullptr) steps_->Begin();
     moved = true;
   }
+  if (steps_ != nullptr && driver.stage() == StepStage::kEnded) UpdateOnDevice();
   if (driver.TakeEnded()) {
     stall_watch_->StepTook(WallNow() - step_begin_);
     quiescence.StepEnded();
@@ -243,12 +272,35 @@ void ThreadedExchange::Handle(const Events& events) {
     samples_ = *events.begin;
     if (!parts_->quiescence.reached()) driver.Begin();
   }
-  for (const Range& range : events.ready) driver.Ready(range);
-  if (events.last) driver.ReadyLast(events.last->range, events.last->report);
+  unwritten_.insert(unwritten_.end(), events.ready.begin(), events.ready.end());
+  if (events.last) last_one_ = events.last;
+  PassOnReady();
   if (!events.sum.empty()) sums_->Begin(events.sum);
   if (events.work == nullptr) return;
   (*events.work)(transport_);
   Answer(Wanted::kWorkDone);
+}
+
+// Passes on the ranges that have been written.  Returns true if there were any.
+bool ThreadedExchange::PassOnReady() {
+  Driver& driver = parts_->driver;
+  bool moved = false;
+  for (; !unwritten_.empty() && unwritten_.front().written.Done(); unwritten_.pop_front()) {
+    driver.Ready(unwritten_.front().range);
+    moved = true;
+  }
+  if (!last_one_ || !unwritten_.empty() || !last_one_->range.written.Done()) return moved;
+  const LastRange last = *std::exchange(last_one_, std::nullopt);
+  driver.ReadyLast(last.range.range, last.report);
+  return true;
+}
+
+// Makes the updates that the driver has asked for.  All ranks have the same sums, and see a NaN in the same step.
+void ThreadedExchange::UpdateOnDevice() {
+  steps_->Launch();
+  for (const StepResults& of : steps_->Wait()) {
+    if (of.non_finite.step != NonFinitePlace::kNone) parts_->driver.NoteNotFinite();
+  }
 }
 
 void ThreadedExchange::Publish() {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -27,7 +28,9 @@ class ThreadedExchange : public Exchange {
  public:
   // `transport` and what `spec` points to outlive the exchange; until then only its thread uses the
   // transport.  `on_thread` is the first function that runs on that thread.  `device`: the device
-  // that the net computes on.
+  // that the net computes on.  Weights, gradients and the solver's state are in its memory where all
+  // ranks update the same weights by whole gradients, added by `ordered`, and reach each other's
+  // devices (comm/peer_collective.h).
   ThreadedExchange(
       Transport& transport, const ExchangeSpec& spec, double stall_seconds,
       std::function<void()> on_thread = [] {}, const Device& device = {});
@@ -35,7 +38,7 @@ class ThreadedExchange : public Exchange {
 
   Turn Begin(int64_t samples) override;
   Arena gradients() override { return gradients_; }
-  void Ready(Range range) override;
+  void Ready(Range range, const ReadyEvent& written = {}) override;
   void SumOverWorkers(std::span<double> values) override;
   StepOutcome End(const StepReport& report) override;
   void AtBoundary(const std::function<void(Transport&)>& work) override;
@@ -56,8 +59,12 @@ class ThreadedExchange : public Exchange {
   // Lists what the trainer waits for; it waits for one thing at a time.
   enum class Wanted { kNothing, kParts, kStepOrBoundary, kEndOfStep, kSum, kWorkDone };
 
-  struct LastRange {
+  struct WrittenRange {
     Range range;
+    ReadyEvent written;
+  };
+  struct LastRange {
+    WrittenRange range;
     StepReport report;
   };
   // Holds what the trainer has posted since the thread took the last events.
@@ -65,7 +72,7 @@ class ThreadedExchange : public Exchange {
     bool quit = false;
     bool asked = false;            // the trainer waits for an answer
     std::optional<int64_t> begin;  // begin a step of so many samples
-    std::vector<Range> ready;
+    std::vector<WrittenRange> ready;
     std::optional<LastRange> last;
     std::span<double> sum;  // values to be summed over the workers
     const std::function<void(Transport&)>* work = nullptr;
@@ -75,7 +82,7 @@ class ThreadedExchange : public Exchange {
     }
     // Removes all events but keeps the memory of `ready`.
     void Clear() {
-      std::vector<Range> memory = std::move(ready);
+      std::vector<WrittenRange> memory = std::move(ready);
       memory.clear();
       *this = Events();
       ready = std::move(memory);
@@ -96,6 +103,8 @@ class ThreadedExchange : public Exchange {
   bool MoveDriver();
   bool TakeEvents();
   void Handle(const Events& events);
+  bool PassOnReady();
+  void UpdateOnDevice();
   void Sleep(Nanos time);
   void Publish();  // copies the state that the trainer reads, and answers it if possible
   bool Answered(Wanted wanted);
@@ -106,11 +115,12 @@ class ThreadedExchange : public Exchange {
   void WatchForStall(bool moved);
 
   Transport& transport_;
-  const ExchangeSpec spec_;
+  ExchangeSpec spec_;
   const Device device_;
   const Nanos stall_;
   const WallClock clock_;
-  BlobPools pools_;
+  std::unique_ptr<BlobPools> pools_;
+  std::unique_ptr<StepGraph> steps_;  // the updates; null if the vectors are in host memory
   // Owned by the exchange thread; the trainer may read it at a boundary.
   std::unique_ptr<RankParts> parts_;
 
@@ -127,10 +137,12 @@ class ThreadedExchange : public Exchange {
   ExchangeStats stats_;
 
   // It is used only by the trainer's thread.
-  Range last_;  // the last range of the step's gradient, which End posts
+  WrittenRange last_;  // the last range of the step's gradient, which End posts
 
   // The following are used only by the exchange thread.
   Events taken_;
+  std::deque<WrittenRange> unwritten_;  // ranges that may not be written yet
+  std::optional<LastRange> last_one_;   // comes behind those
   std::unique_ptr<SummedMessages> sums_;
   std::unique_ptr<StallWatch> stall_watch_;
   int64_t samples_ = 0;  // of the step that was begun last

@@ -1,4 +1,5 @@
 // The CUDA runtime of the stand-in (stream.h).
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda/standin/place_in_file.h"
 #include "tests/cuda/standin/stream.h"
 
 namespace {
@@ -51,26 +53,74 @@ std::atomic<bool> computes = true;
 
 thread_local const char* kernel_at_work = nullptr;  // of this thread
 
-// The device's memory.  Nothing of it is accessible but what the kernel at work has named.
+using dtrain::standin::PlaceInFile;
+static_assert(sizeof(PlaceInFile) <= sizeof(cudaIpcMemHandle_t));
+
+// The device's memory, as this process sees it.  Nothing of it is accessible but what the kernel at work has named.
 class DeviceMemory {
  public:
   cudaError_t New(void** memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (used_ + bytes > Memory()) return cudaErrorMemoryAllocation;
-    void* const room = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room == MAP_FAILED) return cudaErrorMemoryAllocation;
-    sizes_[room] = bytes;
+    const off_t offset = end_;
+    if (file_ < 0 || ::ftruncate(file_, offset + InPages(bytes)) != 0) {
+      return cudaErrorMemoryAllocation;
+    }
+    void* const room = MapPlace(file_, offset, bytes);
+    if (room == nullptr) return cudaErrorMemoryAllocation;
+    end_ += InPages(bytes);
+    offsets_[room] = offset;
     used_ += bytes;
     *memory = room;
     return cudaSuccess;
   }
   cudaError_t Free(void* memory) {
     const std::lock_guard lock(mutex_);
-    const auto at = sizes_.find(memory);
-    if (at == sizes_.end()) return memory == nullptr ? cudaSuccess : cudaErrorInvalidValue;
-    ::munmap(memory, at->second);
-    used_ -= at->second;
-    sizes_.erase(at);
+    const auto at = offsets_.find(memory);
+    if (at == offsets_.end()) return memory == nullptr ? cudaSuccess : cudaErrorInvalidValue;
+    const size_t bytes = sizes_.at(memory);
+    ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at->second, InPages(bytes));
+    Unmap(memory);
+    used_ -= bytes;
+    offsets_.erase(at);
+    return cudaSuccess;
+  }
+  // Names an allocation of this process, which begins at `memory`.
+  cudaError_t Name(const void* memory, cudaIpcMemHandle_t* handle) {
+    const std::lock_guard lock(mutex_);
+    const auto at = offsets_.find(memory);
+    if (at == offsets_.end()) return cudaErrorInvalidValue;
+    const PlaceInFile place{::getpid(), file_, at->second, sizes_.at(memory)};
+    std::memcpy(handle, &place, sizeof place);
+    return cudaSuccess;
+  }
+  // Says where memory of this process lies: in which allocation, and how many bytes from its begin.
+  bool Find(const void* memory, PlaceInFile* place, size_t* offset) {
+    const std::lock_guard lock(mutex_);
+    const auto at = Around(memory);
+    if (at == sizes_.end() || offsets_.count(at->first) == 0) return false;
+    *place = {::getpid(), file_, offsets_.at(at->first), at->second};
+    *offset =
+        static_cast<size_t>(static_cast<const char*>(memory) - static_cast<const char*>(at->first));
+    return true;
+  }
+  cudaError_t Open(const cudaIpcMemHandle_t& handle, void** memory) {
+    PlaceInFile place;
+    std::memcpy(&place, &handle, sizeof place);
+    if (place.process == ::getpid()) return cudaErrorDeviceUninitialized;  // as CUDA does
+    const std::string path =
+        "/proc/" + std::to_string(place.process) + "/fd/" + std::to_string(place.file);
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) return cudaErrorMapBufferObjectFailed;
+    const std::lock_guard lock(mutex_);
+    *memory = MapPlace(file, place.offset, place.bytes);
+    ::close(file);
+    return *memory == nullptr ? cudaErrorMapBufferObjectFailed : cudaSuccess;
+  }
+  cudaError_t Close(void* memory) {
+    const std::lock_guard lock(mutex_);
+    if (sizes_.count(memory) == 0 || offsets_.count(memory) != 0) return cudaErrorInvalidValue;
+    Unmap(memory);
     return cudaSuccess;
   }
   size_t free() {
@@ -126,6 +176,23 @@ class DeviceMemory {
     return at == sizes_.begin() ? sizes_.end() : --at;
   }
 
+  static off_t InPages(size_t bytes) {
+    static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    return static_cast<off_t>((bytes + page - 1) / page * page);
+  }
+  // Returns null if there is no room.
+  void* MapPlace(int file, off_t offset, size_t bytes) {
+    void* const room = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, file, offset);
+    if (room == MAP_FAILED) return nullptr;
+    sizes_[room] = bytes;
+    return room;
+  }
+  void Unmap(const void* memory) {
+    const auto at = sizes_.find(memory);
+    ::munmap(const_cast<void*>(memory), at->second);
+    sizes_.erase(at);
+  }
+
   static void Protect(const std::vector<Access>& accesses, bool writes, int rights) {
     static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     for (const Access& access : accesses) {
@@ -138,6 +205,9 @@ class DeviceMemory {
 
   std::mutex mutex_, running_;
   Sizes sizes_;
+  std::map<const void*, off_t> offsets_;  // of this process's own allocations
+  const int file_ = ::memfd_create("stand-in for a GPU's memory", MFD_CLOEXEC);
+  off_t end_ = 0;  // places in the file are not used again
   size_t used_ = 0;
 };
 
@@ -334,6 +404,7 @@ void StandinKernel(cudaStream_t stream, const KernelLaunch& launch, std::functio
   std::vector<Access> accesses(launch.accesses);
   accesses.insert(accesses.end(), launch.more.begin(), launch.more.end());
   accesses.insert(accesses.end(), launch.rest.begin(), launch.rest.end());
+  accesses.insert(accesses.end(), launch.listed.begin(), launch.listed.end());
   standin::LaunchKernel(stream, launch.name, std::move(accesses), std::move(run));
 }
 
@@ -351,6 +422,8 @@ void NotWhileCapturing(const char* call) {
   if (captured != nullptr) Refuse(call, "the thread captures a stream");
 }
 
+thread_local int current_device = 0;
+
 std::mutex streams_mutex;
 
 std::set<CUstream_st*>& Streams() {
@@ -367,8 +440,10 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 
+// DTRAIN_STANDIN_GPUS sets the number of GPUs, which share their memory.
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  const char* const given = std::getenv("DTRAIN_STANDIN_GPUS");
+  *count = given == nullptr ? 1 : std::atoi(given);
   return cudaSuccess;
 }
 
@@ -393,7 +468,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  current_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess ? "no error" : "an error of the stand-in";
@@ -412,6 +494,19 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   NotWhileCapturing("cudaFree");
   return TheDevice().Free(memory);
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  NotWhileCapturing("cudaIpcGetMemHandle");
+  return TheDevice().Name(memory, handle);
+}
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  NotWhileCapturing("cudaIpcOpenMemHandle");
+  return TheDevice().Open(handle, memory);
+}
+cudaError_t cudaIpcCloseMemHandle(void* memory) {
+  NotWhileCapturing("cudaIpcCloseMemHandle");
+  return TheDevice().Close(memory);
 }
 
 cudaError_t cudaMallocHost(void** memory, size_t bytes) {
@@ -588,6 +683,17 @@ const char* StandinTable() {
 
 // For tests: from now on kernels are counted, and computed only if `yes`.
 void StandinComputes(bool yes) { computes = yes; }
+
+// For the stand-in of NCCL (tests/cuda/standin_nccl).
+bool StandinPlaceOf(const void* memory, PlaceInFile* place, size_t* offset) {
+  return TheDevice().Find(memory, place, offset);
+}
+void StandinLaunch(void* stream, const char* name, void* updates, size_t bytes, void (*work)(void*),
+                   void* given) {
+  LaunchKernel(static_cast<cudaStream_t>(stream), name,
+               {dtrain::Updates(static_cast<char*>(updates), static_cast<int64_t>(bytes))},
+               [=] { work(given); });
+}
 
 // For tests: launches a kernel that reads or writes a page which its launch does not name.
 void StandinStray(bool writes) {

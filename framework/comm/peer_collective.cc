@@ -1,0 +1,240 @@
+#include "framework/comm/peer_collective.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "framework/comm/collective_schedule.h"
+#include "framework/comm/device_collective.h"
+#include "framework/comm/gather.h"
+#include "framework/core/bytes.h"
+#include "framework/core/check.h"
+#include "framework/core/error.h"
+#include "framework/device/buffer.h"
+
+namespace dtrain {
+namespace {
+
+std::map<DeviceKind, PeerKernels>& AllKernels() {
+  static std::map<DeviceKind, PeerKernels> kernels;
+  return kernels;
+}
+
+const PeerKernels& KernelsOf(const Device& device) { return AllKernels().at(device.kind); }
+
+constexpr size_t kShared = 256;  // bytes of a first attempt
+
+// Each rank maps a buffer of every other.
+std::string WhyNotPeers(Transport& transport, const Device& device) {
+  if (std::ssize(transport.node_ranks()) != transport.size()) {
+    return FirstReason(transport, "the ranks are on several machines");
+  }
+  const auto reason = [&](const auto& attempt) {
+    std::string mine;
+    try {
+      attempt();
+    } catch (const Error& error) {
+      mine = error.what();
+    }
+    return FirstReason(transport, mine);
+  };
+  const Buffer buffer(device, kShared);
+  PeerMemory own;
+  std::string why_not = reason([&] { own = device.queue->Share(buffer.data()); });
+  if (!why_not.empty()) return why_not;
+  ByteWriter writer;
+  writer.Value(own);
+  const std::vector<std::string> all = AllGather(transport, writer.Take());
+  // No rank frees its buffer before the others have unmapped it.
+  return reason([&] {
+    for (const std::string& bytes : all) {
+      ByteReader reader(bytes);
+      device.queue->Map(reader.Value<PeerMemory>());
+    }
+  });
+}
+
+std::unique_ptr<Collective> MakePeers(Transport& transport, const Device& device) {
+  return std::make_unique<PeerCollective>(transport, device);
+}
+
+DTRAIN_DEVICE_COLLECTIVE("ordered", WhyNotPeers, MakePeers,
+                         "sums in rank order, in the memory of the GPUs of one machine");
+
+constexpr int64_t BytesOf(int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); }
+
+}  // namespace
+
+bool AddPeerKernels(DeviceKind kind, const PeerKernels& kernels) {
+  return AllKernels().emplace(kind, kernels).second;
+}
+
+PeerCollective::PeerCollective(Transport& transport, const Device& device)
+    : transport_(transport), device_(device), ranks_(transport.size()) {}
+
+PeerCollective::~PeerCollective() {
+  if (!Idle() || !outgoing_.empty()) transport_.Withdraw();
+}
+
+Range PeerCollective::BlockOfRank(const Sum& sum, Rank rank) const {
+  return BlockOf(static_cast<int64_t>(sum.data.size()), ranks_, rank);
+}
+
+PeerCollective::Sum& PeerCollective::At(int64_t ticket) {
+  const auto index = static_cast<size_t>(ticket - first_ticket_);
+  DT_CHECK(ticket >= first_ticket_) << "sum " << ticket << " is over";
+  while (sums_.size() <= index) {
+    sums_.emplace_back().memory.resize(static_cast<size_t>(ranks_));
+  }
+  return sums_[index];
+}
+
+int64_t PeerCollective::Start(std::span<float> data) {
+  const int64_t ticket = started_++;
+  Sum& sum = At(ticket);
+  sum.data = data;
+  if (data.empty()) {  // on all ranks
+    sum.stage = Sum::Stage::kTelling;
+    sum.told = true;
+    sum.copied = ranks_ - 1;
+    return ticket;
+  }
+  sum.stage = Sum::Stage::kWaiting;
+  sum.memory[static_cast<size_t>(transport_.rank())] = data.data();
+  ++sum.written;
+  Tell(ticket, Message::kWritten, device_.queue->Share(data.data()));
+  // As many bytes as `ordered` sends and receives, all of them read where they lie.
+  const auto all = static_cast<int64_t>(data.size());
+  const int64_t own = BlockOfRank(sum, transport_.rank()).size();
+  const int64_t bytes = BytesOf(all - own + (ranks_ - 1) * own);
+  traffic_.Add(
+      {.bytes_sent = bytes, .bytes_received = bytes, .bytes_inside = bytes, .bytes_lent = bytes});
+  return ticket;
+}
+
+void PeerCollective::Tell(int64_t ticket, Message::Kind kind, const PeerMemory& memory) {
+  const auto elements = static_cast<int64_t>(At(ticket).data.size());
+  for (Rank peer = 0; peer < ranks_; ++peer) {
+    if (peer == transport_.rank()) continue;
+    Outgoing& outgoing = outgoing_.emplace_back(Outgoing{{ticket, kind, elements, memory}, {}});
+    outgoing.request =
+        transport_.Send(peer, Tag::kPeer, std::as_bytes(std::span(&outgoing.message, 1)));
+    ++traffic_.messages;
+  }
+}
+
+bool PeerCollective::Receive() {
+  bool moved = false;
+  while (const std::optional<Incoming> incoming = transport_.Probe(Tag::kPeer)) {
+    Message message;
+    Request request = transport_.Receive(incoming->from, Tag::kPeer,
+                                         std::as_writable_bytes(std::span(&message, 1)));
+    while (!transport_.Test(request)) {  // it has arrived
+    }
+    Take(incoming->from, message);
+    moved = true;
+  }
+  return moved;
+}
+
+void PeerCollective::Take(Rank from, const Message& message) {
+  Sum& sum = At(message.ticket);
+  DT_CHECK(sum.stage == Sum::Stage::kNotStarted ||
+           message.elements == static_cast<int64_t>(sum.data.size()))
+      << "rank " << from << " adds " << message.elements << " floats, this rank "
+      << sum.data.size();
+  switch (message.kind) {
+    case Message::kWritten:
+      sum.memory[static_cast<size_t>(from)] = Map(message.memory);
+      ++sum.written;
+      break;
+    case Message::kAdded:
+      sum.to_copy.push_back(from);
+      break;
+    case Message::kCopied:
+      ++sum.copied;
+      break;
+  }
+}
+
+float* PeerCollective::Map(const PeerMemory& memory) {
+  std::shared_ptr<void>& begin = mapped_[{memory.process, memory.handle}];
+  if (begin == nullptr || memory.handle == decltype(memory.handle){}) {
+    begin = device_.queue->Map(memory);
+  }
+  return reinterpret_cast<float*>(static_cast<std::byte*>(begin.get()) + memory.offset);
+}
+
+bool PeerCollective::FinishSends() {
+  return outgoing_.remove_if(
+             [&](Outgoing& outgoing) { return transport_.Test(outgoing.request); }) > 0;
+}
+
+// Does what can be done for a sum now.  Returns true if anything was.
+bool PeerCollective::Advance(int64_t ticket, Sum& sum) {
+  using Stage = Sum::Stage;
+  bool moved = false;
+  if (sum.stage == Stage::kWaiting && sum.written == ranks_) {
+    const Range own = BlockOfRank(sum, transport_.rank());
+    std::vector<const float*> terms;
+    for (const float* const memory : sum.memory) terms.push_back(memory + own.begin);
+    if (!own.empty())
+      KernelsOf(device_).sum(device_, sum.data.data() + own.begin, terms, own.size());
+    sum.event = device_.Record();
+    sum.stage = Stage::kAdding;
+    moved = true;
+  }
+  if (sum.stage == Stage::kAdding && sum.event.Done()) {
+    Tell(ticket, Message::kAdded);
+    sum.stage = Stage::kCopying;
+    moved = true;
+  }
+  // Before that, this rank's sum is not complete, but those of others may be.
+  if (sum.stage != Stage::kAdding && sum.stage != Stage::kCopying) return moved;
+  for (const Rank owner : sum.to_copy) {
+    const Range block = BlockOfRank(sum, owner);
+    if (!block.empty()) {
+      KernelsOf(device_).copy(device_, sum.data.data() + block.begin,
+                              sum.memory[static_cast<size_t>(owner)] + block.begin, block.size());
+    }
+    ++sum.copies;
+    moved = true;
+  }
+  sum.to_copy.clear();
+  if (sum.stage == Stage::kCopying && sum.copies == ranks_ - 1) {
+    sum.event = device_.Record();
+    sum.stage = Stage::kTelling;
+    moved = true;
+  }
+  return moved;
+}
+
+bool PeerCollective::IsDone(const Sum& sum) const { return sum.told && sum.copied == ranks_ - 1; }
+
+bool PeerCollective::Progress() {
+  bool moved = Receive();
+  moved |= FinishSends();
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    Sum& sum = sums_[i];
+    const int64_t ticket = first_ticket_ + static_cast<int64_t>(i);
+    moved |= Advance(ticket, sum);
+    if (sum.stage == Sum::Stage::kTelling && !sum.told && sum.event.Done()) {
+      Tell(ticket, Message::kCopied);
+      sum.told = moved = true;
+    }
+  }
+  while (!sums_.empty() && IsDone(sums_.front())) {
+    sums_.pop_front();
+    ++first_ticket_;
+  }
+  return moved;
+}
+
+bool PeerCollective::Done(int64_t ticket) const {
+  DT_CHECK(ticket < started_) << "sum " << ticket;
+  return ticket < first_ticket_ || IsDone(sums_[static_cast<size_t>(ticket - first_ticket_)]);
+}
+
+bool PeerCollective::Idle() const { return first_ticket_ == started_; }
+
+}  // namespace dtrain
