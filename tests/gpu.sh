@@ -9,6 +9,7 @@
 #   speed      steps a second of four models in fp32, tf32, bf16 and fp16, beside PyTorch's best way to run a step
 #   kernels    the kernels of one step of each model, with their times on the device
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
+#   ranks      several ranks on one GPU: the sums in its memory, and steps a second of ResNet-18 with 1, 2 and 4 ranks
 #   select     selections of one value in a thousand, beside torch.topk on the GPU
 #   full       accuracies: LeNet-5 12 epochs, ResNet-18 and VGG-19 30, Seq2Seq 10
 #   studies    configs/studies/gssp_{resnet18,vgg19,seq2seq}.yaml on the GPU
@@ -25,7 +26,7 @@ build=$root/build/release
 [ ! -e "$root/bundle.txt" ] || build=$root/bin
 standin=""
 logs=gpu-logs
-all="layers models speed kernels runs select full studies sanitizer"
+all="layers models speed kernels runs ranks select full studies sanitizer"
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -39,7 +40,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(layers models speed kernels runs select sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(layers models speed kernels runs ranks select sanitizer)
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
 work=$(mktemp -d)
@@ -144,6 +145,15 @@ train_full() {
   part_of "$dtrain" train --device cuda --resume auto --output "$logs/full-$name" --config "$@"
 }
 
+# Ranks and collective.
+steps_of_ranks() {
+  local run=$work/ranks-$1-$2 short=(--set max_steps=300)
+  [ -z "$standin" ] || short=(--set max_steps=2 --set batch=8 --set data.limit=32)
+  limited "$dtrain" train --config "$root/configs/runs/resnet18_cifar10.yaml" --workers "$1" --set collective="$2" --set precision=tf32 \
+    --device cuda --output "$run" "${short[@]}" -q
+  echo "$1 ranks by $2: $(grep -oE '"samples_per_second": *[0-9.]+' "$run/summary.json" | head -n 1) with batches of 128"
+}
+
 layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:LossScaling.*:DeviceDataset.*:Rules/*:*PooledConvolution*:ConvolutionEngines.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
 
 run_part() {
@@ -176,6 +186,17 @@ run_part() {
       fi
       ;;
     runs) tests 'CudaRunTest.*' ;;
+    ranks)
+      tests '*PeerCollective*:*RanksOnAGpu*:CudaRunTest.RanksAdd*:CudaRunTest.SeveralRanks*'
+      if [ -z "${DTRAIN_DATA:-}" ]; then
+        echo "DTRAIN_DATA names no folder of data sets: speeds are left out"
+        return
+      fi
+      steps_of_ranks 1 ordered
+      steps_of_ranks 2 ordered
+      steps_of_ranks 4 ordered
+      steps_of_ranks 2 ring  # in host memory
+      ;;
     select)
       local sizes=1000000,10000000,100000000
       [ -z "$standin" ] || sizes=50000
