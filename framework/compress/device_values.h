@@ -62,6 +62,7 @@ class DeviceValues {
   // Computes velocity[i] = momentum velocity[i] + gradient[i].
   virtual void Accelerate(float* velocity, float momentum, const float* gradient, int64_t n) = 0;
   virtual void Zero(float* to, int64_t n) = 0;
+  virtual void Copy(float* to, const float* from, int64_t n) = 0;
   // Returns from[places], and sets these to +0 in `from` and, unless it is null, in `masked`.
   virtual std::span<const float> TakeOut(float* from, float* masked,
                                          std::span<const int32_t> places) = 0;

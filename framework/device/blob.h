@@ -129,7 +129,7 @@ class BlobPools {
     CopyIn({blob.MutableF32(), device().queue.get()}, values.data(), blob.size());
     return blob;
   }
-  Blob New(int64_t elements) { return PoolOf(elements, memory_).New(); }
+  Blob New(int64_t elements) { return PoolOf(elements, memory_, pools_).New(); }
   // Returns memory for vectors that will be sent; the node's other ranks can read it if there was room.
   Blob NewToSend(int64_t elements) {
     Blob blob = to_send_ == nullptr ? Blob() : to_send_->New(elements);
@@ -137,8 +137,8 @@ class BlobPools {
   }
   // Sets the source that NewToSend tries first; it must outlive the last call of NewToSend.
   void SendFrom(BlobSource* source) { to_send_ = source; }
-  // Returns a Blob of at least `elements`, whose memory is not pinned for a device.
-  Blob NewRoom(int64_t elements) { return PoolOf(CapacityFor(elements), {memory_.device}).New(); }
+  // Returns a Blob of at least `elements`.  It is in host memory, not pinned, also where the others are in a device's.
+  Blob NewRoom(int64_t elements) { return PoolOf(CapacityFor(elements), {}, rooms_).New(); }
 
   // Returns the smallest capacity for so many elements: m * 2^e with 8 <= m < 16, at least kLeastRoom.
   static int64_t CapacityFor(int64_t elements) {
@@ -149,14 +149,16 @@ class BlobPools {
   static constexpr int64_t kLeastRoom = 64;
 
  private:
-  BlobPool& PoolOf(int64_t elements, const BlobMemory& memory) {
-    std::unique_ptr<BlobPool>& pool = pools_[elements];
+  using Pools = std::map<int64_t, std::unique_ptr<BlobPool>>;
+
+  static BlobPool& PoolOf(int64_t elements, const BlobMemory& memory, Pools& pools) {
+    std::unique_ptr<BlobPool>& pool = pools[elements];
     if (pool == nullptr) pool = std::make_unique<BlobPool>(elements, DType::kF32, memory);
     return *pool;
   }
 
   const BlobMemory memory_;
-  std::map<int64_t, std::unique_ptr<BlobPool>> pools_;
+  Pools pools_, rooms_;
   BlobSource* to_send_ = nullptr;
 };
 

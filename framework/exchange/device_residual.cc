@@ -12,20 +12,23 @@ Device WithAnotherQueue(Device device) {
 
 }  // namespace
 
-std::unique_ptr<DeviceResidual> DeviceResidual::For(const ExchangeSpec& spec,
-                                                    const Device& device) {
+bool DeviceResidual::Serves(const ExchangeSpec& spec, const Device& device) {
   const CompressConfig& compress = spec.actors.compress;
-  const bool serves = device.queue != nullptr && compress.sends_entries() &&
-                      compress.clip_norm == 0 && spec.statistics == nullptr &&
-                      spec.traits().collectives;
-  return serves ? std::make_unique<DeviceResidual>(spec, device) : nullptr;
+  return device.queue != nullptr && compress.sends_entries() && compress.clip_norm == 0 &&
+         spec.statistics == nullptr && spec.traits().collectives;
 }
 
-DeviceResidual::DeviceResidual(const ExchangeSpec& spec, const Device& device)
+std::unique_ptr<DeviceResidual> DeviceResidual::For(const ExchangeSpec& spec, const Device& device,
+                                                    const Device& there) {
+  return Serves(spec, device) ? std::make_unique<DeviceResidual>(spec, device, there) : nullptr;
+}
+
+DeviceResidual::DeviceResidual(const ExchangeSpec& spec, const Device& device, const Device& there)
     : momentum_(static_cast<float>(spec.actors.compress.momentum)),
       size_(spec.size()),
       net_queue_(device.queue.get()),
-      device_(WithAnotherQueue(device)),
+      there_(there.queue != nullptr),
+      device_(there_ ? there : WithAnotherQueue(device)),
       values_(MakeDeviceValues(device_)) {
   const size_t bytes = static_cast<size_t>(size_) * sizeof(float);
   gradient_ = Buffer(device_, bytes);
@@ -47,8 +50,23 @@ void DeviceResidual::Add(Range range) {
 void DeviceResidual::TakeAll(Range range, float* to) {
   Add(range);
   float* const from = residual_.f32() + range.begin;
-  device_.queue->Download(to, from, static_cast<size_t>(range.size()) * sizeof(float));
+  if (there_) {
+    values_->Copy(to, from, range.size());
+  } else {
+    device_.queue->Download(to, from, static_cast<size_t>(range.size()) * sizeof(float));
+  }
   values_->Zero(from, range.size());
+  // Others read a device's memory, too (comm/peer_collective.h).
+  device_.Record().Wait();
+}
+
+void DeviceResidual::SetToEntries(float* to, int64_t n, int64_t first,
+                                  std::span<const SparseView> parts) {
+  values_->Zero(to, n);
+  for (const SparseView& part : parts) {
+    const auto count = static_cast<size_t>(part.count);
+    values_->AddAt(to - first, {{part.positions, count}, {part.values, count}});
+  }
   device_.Record().Wait();
 }
 
@@ -77,7 +95,8 @@ void DeviceResidual::Bring(ActorVectors& vectors) const {
   const auto bring = [&](VectorRole role, const Buffer& from) {
     const VectorId to = vectors.Find(role);
     if (to == kNoVector || from.data() == nullptr) return;
-    CopyOut(vectors.Overwrite(to), from.arena(), size_);
+    const std::vector<float> values = FloatsOf(from.arena(), size_);
+    CopyIn({vectors.Overwrite(to), there_ ? device_.queue.get() : nullptr}, values.data(), size_);
   };
   bring(VectorRole::kResidual, residual_);
   bring(VectorRole::kVelocity, velocity_);
@@ -91,7 +110,9 @@ void DeviceResidual::TakeFrom(ActorVectors& vectors) {
       values_->Zero(to.f32(), size_);
       device_.Record().Wait();
     } else {
-      CopyIn(to.arena(), vectors.Get(from).At(0), size_);
+      const Arena given{const_cast<float*>(vectors.Get(from).At(0)),
+                        there_ ? device_.queue.get() : nullptr};
+      CopyIn(to.arena(), FloatsOf(given, size_).data(), size_);
     }
     vectors.Clear(from);
   };

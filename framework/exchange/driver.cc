@@ -480,7 +480,7 @@ void Driver::VisitToGoOn(StateVisitor& visitor) {
 }
 
 void Driver::Visit(StateVisitor& visitor) {
-  DT_CHECK(effects_.empty() && !reducer_.busy() && !mailbox_.Busy() && !OnDevice()) << Describe();
+  DT_CHECK(effects_.empty() && !reducer_.busy() && !mailbox_.Busy()) << Describe();
   for (const auto& host : hosts_) {
     visitor.Owner(spec_.placement().NameOf(host->id));
     host->Visit(visitor, spec_.actors.compress.on());

@@ -130,7 +130,7 @@ bool GradientReduction::Summed(const Reduced& reduced) {
 // gradient.  If it found a NaN or infinity, the report says so.
 void GradientReduction::TellNotFinite() {
   if (parts_.reducer.IsLast(range_) && !spec_.ghost && !parts_.finite())
-    Reducer::WriteNotFinite(Gradients() + spec_.size());
+    Reducer::WriteNotFinite(parts_.reducer.TailOf(Gradients()));
 }
 
 bool GradientReduction::StartDense() {
@@ -246,6 +246,14 @@ bool GradientReduction::Select() {
 
 // Sets the elements that were not selected to zero.
 void GradientReduction::FillSlice() {
+  if (VectorsAreThere()) {
+    return NextSliceOnDevice([&](Range all) {
+      const SparseView own = ViewOf(selected_);
+      host_.device_residual->SetToEntries(Gradients() + all.begin, all.size(), all.begin,
+                                          {&own, 1});
+      selected_ = {};
+    });
+  }
   NextSliceOf([&](Range slice) {
     float* const gradient = Gradients() + slice.begin;
     ops_.Zero(gradient, slice.size());
@@ -283,6 +291,16 @@ void GradientReduction::ScatterSlice() {
       host_.device_residual->PutBack(range_.begin, EntriesIn(sum.returned, {0, range_.size()}));
     }
     BeginMasking();
+  }
+  if (VectorsAreThere()) {
+    return NextSliceOnDevice([&](Range all) {
+      std::vector<SparseView> parts;
+      for (const SparseEntries& part : sum.parts) {
+        parts.push_back({part.positions.data(), part.values.data(), part.size()});
+      }
+      host_.device_residual->SetToEntries(Gradients() + all.begin, all.size(), 0, parts);
+      written_share_ = 1;
+    });
   }
   NextSliceOf([&](Range slice) {
     const Range within{slice.begin - range_.begin, slice.end - range_.begin};

@@ -101,6 +101,10 @@ class GradientReduction {
   void TellNotFinite();
   const float* UpdateVelocity(Range slice);
   float* Gradients() const;
+  // True if the gradient's sum is in the memory of the device, as the residual is.
+  bool VectorsAreThere() const {
+    return host_.device_residual != nullptr && host_.device_residual->vectors_are_there();
+  }
   template <class Work>
   void NextSliceOf(const Work& work);
   template <class Work>

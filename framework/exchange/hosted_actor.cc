@@ -33,7 +33,7 @@ void HostedActor::Keep(const KeptVectors& kept) {
                                    std::pair(VectorRole::kVelocity, &kept.velocity)}) {
     const VectorId to = vectors.Find(role);
     if (to == kNoVector || from->empty()) continue;
-    std::copy(from->begin(), from->end(), vectors.Overwrite(to));
+    CopyIn(vectors.ArenaAt(vectors.Overwrite(to)), from->data(), std::ssize(*from));
   }
   if (device_residual != nullptr) device_residual->TakeFrom(vectors);
 }
@@ -45,8 +45,9 @@ void HostedActor::TakeFrozen(const ArenaLayout& layout, const VectorSlice& model
     if (spec.role != VectorRole::kWeights && spec.role != VectorRole::kMaster) continue;
     ForEachFactor(layout, spec.range, [&](Range part, double factor) {
       if (factor != 0) return;
-      float* const to = vectors.Slice(static_cast<VectorId>(v), part).new_values;
-      std::copy_n(model.At(part.begin), part.size(), to);
+      const Arena to = vectors.ArenaAt(vectors.Slice(static_cast<VectorId>(v), part).new_values);
+      const ConstArena from{model.At(part.begin), to.queue};
+      CopyIn(to, FloatsOf(from, part.size()).data(), part.size());
     });
   }
 }
@@ -63,7 +64,14 @@ void HostedActor::Visit(StateVisitor& visitor, bool compresses) {
     VisitThresholds(visitor);
   }
   for (const Buffer& buffer : solver_memory) {
-    visitor.Floats("solver", {buffer.f32(), buffer.bytes() / sizeof(float)});
+    const size_t size = buffer.bytes() / sizeof(float);
+    if (buffer.arena().queue == nullptr) {
+      visitor.Floats("solver", {buffer.f32(), size});
+    } else {
+      std::vector<float> copy = FloatsOf(buffer.arena(), static_cast<int64_t>(size));
+      visitor.Floats("solver", copy);
+      CopyIn(buffer.arena(), copy.data(), static_cast<int64_t>(size));
+    }
   }
 }
 

@@ -73,9 +73,10 @@ bool StaysOnDevice(const ExchangeSpec& spec, const Device& device, Transport& tr
   const std::string of_config = FirstReason(
       transport, device.queue == nullptr           ? "a rank computes on the CPU"
                  : !spec.traits().sums_gradients() ? "its strategy does not add whole gradients"
-                 : spec.actors.compress.on()       ? "its gradients are compressed"
-                 : spec.statistics != nullptr      ? "it writes statistics of gradients"
-                                                   : "");
+                 : spec.actors.compress.on() && !DeviceResidual::Serves(spec, device)
+                     ? "its gradients are compressed"
+                 : spec.statistics != nullptr ? "it writes statistics of gradients"
+                                              : "");
   const std::string of_device = of_config.empty() ? entry->why_not(transport, device) : "";
   if (why_not != nullptr) *why_not = of_device;
   const std::string& reason = of_config.empty() ? of_device : of_config;
@@ -92,7 +93,7 @@ RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec
                                   const Clock& clock, BlobPools& pools, const Device& device,
                                   int threads) {
   RankDependencies dependencies{.clock = &clock, .pools = &pools, .threads = threads};
-  dependencies.residual = DeviceResidual::For(spec, device);
+  dependencies.residual = DeviceResidual::For(spec, device, pools.device());
   const Placement& placement = spec.placement();
   if (placement.ranks() > 1) {
     dependencies.window = WindowOf(transport, spec);
@@ -100,16 +101,17 @@ RankDependencies DependenciesOver(Transport& transport, const ExchangeSpec& spec
     dependencies.channel =
         std::make_unique<TransportChannel>(transport, pools, dependencies.window.get());
   }
-  if (placement.ranks() > 1 && pools.device().queue != nullptr) {
+  const bool sums = placement.ranks() > 1 && spec.traits().collectives;
+  if (sums && pools.device().queue != nullptr) {
     const auto& entry = DeviceCollectiveRegistry::Get("collective", spec.collective);
     dependencies.collective = entry.make(transport, pools.device());
     dependencies.reports = MakeCollective("ordered", transport);
-  } else if (placement.ranks() > 1 && spec.traits().collectives) {
+  } else if (sums) {
     dependencies.collective = MakeCollective(spec.collective, transport, spec.collective_options());
-    if (spec.actors.compress.on() && !spec.actors.compress.rounds()) {
-      dependencies.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,
-                                                 {.node_of = spec.rank_nodes});
-    }
+  }
+  if (sums && spec.actors.compress.on() && !spec.actors.compress.rounds()) {
+    dependencies.sparse = MakeSparseCollective(spec.actors.compress.exchange, transport,
+                                               {.node_of = spec.rank_nodes});
   }
   dependencies.weights = {pools.CopyOf(spec.start.weights), 0, {0, spec.size()}};
   return dependencies;

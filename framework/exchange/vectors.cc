@@ -183,8 +183,16 @@ void ActorVectors::VisitDense(VectorId vector, StateVisitor& visitor) {
   const bool fresh = !entry.blob || entry.blob.shared();
   Blob values = fresh ? NewBlob(vector) : std::move(entry.blob);
   const size_t size = static_cast<size_t>(spec.range.size());
-  if (fresh && entry.blob) std::copy_n(entry.blob.f32(), size, values.MutableF32());
-  visitor.Floats(spec.name, {values.MutableF32(), size});
+  if (DeviceQueue* const queue = pools_->device().queue.get()) {
+    std::vector<float> copy(size);
+    const Blob& from = fresh && entry.blob ? entry.blob : values;
+    CopyOut(copy.data(), from.arena(), spec.range.size());
+    visitor.Floats(spec.name, copy);
+    CopyIn({values.MutableF32(), queue}, copy.data(), spec.range.size());
+  } else {
+    if (fresh && entry.blob) std::copy_n(entry.blob.f32(), size, values.MutableF32());
+    visitor.Floats(spec.name, {values.MutableF32(), size});
+  }
   entry.blob = std::move(values);
 }
 

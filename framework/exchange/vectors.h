@@ -42,6 +42,10 @@ class ActorVectors {
   // Returns the gradient's memory, the tail included.  Some slices may be written while others are
   // already being summed or applied.
   float* Data(VectorId vector) { return const_cast<float*>(entries_[vector].blob.f32()); }
+  // Returns a view of memory that these functions have returned.
+  Arena ArenaAt(float* memory) const {
+    return {memory, pools_ == nullptr ? nullptr : pools_->device().queue.get()};
+  }
   void Clear(VectorId vector);
   void Replace(VectorId vector, VectorSlice slice);  // by reference; `slice` covers the vector
   bool CanReplace(VectorId vector, const VectorSlice& slice) const;

@@ -225,6 +225,10 @@ TEST_F(CudaRunTest, NcclAddsTheGradientsOfRanksWithAGpuEach) {
     EXPECT_THAT(there.err, HasSubstr("in the memory of the GPU, by nccl"));
     EXPECT_EQ(WeightsOf(strategy), WeightsOf("ordered")) << strategy;
   }
+  const std::string topk = " --set 'compress={name: topk, density: 0.02, dense_steps: 2}' ";
+  ASSERT_EQ(Run(run + "ordered" + topk + "--output ordered_topk").code, 0);
+  ASSERT_EQ(Run(run + "nccl" + topk + "--output topk", gpus).code, 0);
+  EXPECT_EQ(WeightsOf("topk"), WeightsOf("ordered_topk"));
   const Outcome four =
       Run(std::string(kOnDigits) + "--workers 4 --set collective=nccl --output four",
           "env DTRAIN_STANDIN_GPUS=4 " + nccl);
@@ -236,7 +240,8 @@ TEST_F(CudaRunTest, NcclAddsTheGradientsOfRanksWithAGpuEach) {
   };
   EXPECT_THAT(refused("", "env " + nccl), HasSubstr("Duplicate GPU"));
   EXPECT_THAT(refused("--device cpu", gpus), HasSubstr("a rank computes on the CPU"));
-  EXPECT_THAT(refused("--set compress=topk", gpus), HasSubstr("its gradients are compressed"));
+  EXPECT_THAT(refused("--set compress=ef_signsgd", gpus),
+              HasSubstr("its gradients are compressed"));
   EXPECT_THAT(refused("", "env DTRAIN_STANDIN_GPUS=2 DTRAIN_NCCL=/nowhere"),
               AllOf(HasSubstr("NCCL cannot be opened"), HasSubstr("collective: ordered")));
 }

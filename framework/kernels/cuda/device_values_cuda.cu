@@ -228,6 +228,9 @@ class CudaValues : public DeviceValues {
   void Zero(float* to, int64_t n) override {
     queue_.Zero(to, static_cast<size_t>(n) * sizeof(float));
   }
+  void Copy(float* to, const float* from, int64_t n) override {
+    queue_.Copy(to, from, static_cast<size_t>(n) * sizeof(float));
+  }
 
   std::span<const float> TakeOut(float* from, float* masked,
                                  std::span<const int32_t> places) override {
