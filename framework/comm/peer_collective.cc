@@ -1,5 +1,7 @@
 #include "framework/comm/peer_collective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -28,6 +30,10 @@ constexpr size_t kShared = 256;  // bytes of a first attempt
 std::string WhyNotPeers(Transport& transport, const Device& device) {
   if (std::ssize(transport.node_ranks()) != transport.size()) {
     return FirstReason(transport, "the ranks are on several machines");
+  }
+  if (transport.size() > KernelsOf(device).most_terms) {
+    return fmt::format("a GPU adds the gradients of {} ranks at most",
+                       KernelsOf(device).most_terms);
   }
   const auto reason = [&](const auto& attempt) {
     std::string mine;
@@ -73,7 +79,7 @@ PeerCollective::PeerCollective(Transport& transport, const Device& device)
     : transport_(transport), device_(device), ranks_(transport.size()) {}
 
 PeerCollective::~PeerCollective() {
-  if (!Idle() || !outgoing_.empty()) transport_.Withdraw();
+  if (!Idle()) transport_.Withdraw();
 }
 
 Range PeerCollective::BlockOfRank(const Sum& sum, Rank rank) const {
@@ -119,6 +125,7 @@ void PeerCollective::Tell(int64_t ticket, Message::Kind kind, const PeerMemory& 
     Outgoing& outgoing = outgoing_.emplace_back(Outgoing{{ticket, kind, elements, memory}, {}});
     outgoing.request =
         transport_.Send(peer, Tag::kPeer, std::as_bytes(std::span(&outgoing.message, 1)));
+    ++At(ticket).unsent;
     ++traffic_.messages;
   }
 }
@@ -166,8 +173,11 @@ float* PeerCollective::Map(const PeerMemory& memory) {
 }
 
 bool PeerCollective::FinishSends() {
-  return outgoing_.remove_if(
-             [&](Outgoing& outgoing) { return transport_.Test(outgoing.request); }) > 0;
+  return outgoing_.remove_if([&](Outgoing& outgoing) {
+    if (!transport_.Test(outgoing.request)) return false;
+    --At(outgoing.message.ticket).unsent;
+    return true;
+  }) > 0;
 }
 
 // Does what can be done for a sum now.  Returns true if anything was.
@@ -209,7 +219,14 @@ bool PeerCollective::Advance(int64_t ticket, Sum& sum) {
   return moved;
 }
 
-bool PeerCollective::IsDone(const Sum& sum) const { return sum.told && sum.copied == ranks_ - 1; }
+bool PeerCollective::IsDone(const Sum& sum) const {
+  return sum.told && sum.copied == ranks_ - 1 && sum.unsent == 0;
+}
+
+void PeerCollective::Rest() {
+  DT_CHECK(Idle()) << "a sum is under way";
+  mapped_.clear();
+}
 
 bool PeerCollective::Progress() {
   bool moved = Receive();
@@ -235,6 +252,8 @@ bool PeerCollective::Done(int64_t ticket) const {
   return ticket < first_ticket_ || IsDone(sums_[static_cast<size_t>(ticket - first_ticket_)]);
 }
 
-bool PeerCollective::Idle() const { return first_ticket_ == started_; }
+bool PeerCollective::Idle() const {
+  return std::ranges::all_of(sums_, [this](const Sum& sum) { return IsDone(sum); });
+}
 
 }  // namespace dtrain

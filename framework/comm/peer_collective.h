@@ -41,7 +41,7 @@ class PeerCollective : public Collective {
   bool Progress() override;
   bool Done(int64_t ticket) const override;
   bool Idle() const override;
-  void Rest() override { mapped_.clear(); }
+  void Rest() override;
   Traffic traffic() const override { return traffic_; }
 
  private:
@@ -71,6 +71,7 @@ class PeerCollective : public Collective {
     std::vector<Rank> to_copy;    // owners that have added, and whose blocks are not copied yet
     int written = 0, copies = 0;  // ranks; blocks for which a copy was submitted
     int copied = 0;               // ranks that have copied all blocks
+    int unsent = 0;               // messages
     bool told = false;            // that this rank has
   };
 
@@ -100,6 +101,7 @@ struct PeerKernels {
   // to[i] = (terms[0][i] + terms[1][i]) + ...  `to` may be one of the terms.
   void (*sum)(const Device& device, float* to, std::span<const float* const> terms, int64_t n);
   void (*copy)(const Device& device, float* to, const float* from, int64_t n);
+  int most_terms;
 };
 bool AddPeerKernels(DeviceKind kind, const PeerKernels& kernels);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -111,6 +112,8 @@ class DeviceQueue {
 
   // True if kernels of this queue can use the memory of `other`: it is a queue of the same device.
   virtual bool SharesMemoryWith(const DeviceQueue& other) const = 0;
+  // Returns what no other device in the world is called.
+  virtual std::string Uuid() const = 0;
   // Returns a name for memory that Allocate has returned, or for a place in it.  Throws Error if it cannot be shared.
   virtual PeerMemory Share(const void* memory) = 0;
   // Returns where kernels of this queue find memory that a process of this machine has named, on this device or another,

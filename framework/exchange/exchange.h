@@ -60,7 +60,8 @@ class Exchange {
   virtual void SumOverWorkers(std::span<double> values) = 0;
   virtual StepOutcome End(const StepReport& report) = 0;
   // Returns the steps to which the trainer may add its net's work, so that forward pass, backward pass
-  // and update are one (Net::Submit); null where gradients leave the device.  With StepReport::lags, End
+  // and update are one (Net::Submit); null with several ranks, or where gradients
+  // leave the device.  With StepReport::lags, End
   // then does not wait for the device, but at a boundary, on a stop and when many steps are under way.
   virtual StepGraph* steps() { return nullptr; }
   // Returns the loss scale of the next step of a run with `precision: fp16`.  Valid at a boundary.
@@ -94,6 +95,9 @@ class Exchange {
   };
   virtual Own SaveOwn() = 0;
   virtual void Leave() = 0;
+  // Gives up sums that other ranks may never join, since this rank ends with an error.  Work on a device would else wait
+  // for them.  No other call may follow.
+  virtual void Abandon() {}
 
   // Returns the progress of all workers.  Valid on rank 0 of an asynchronous run.
   virtual Quiescence::Progress progress() const = 0;

@@ -73,7 +73,10 @@ class MeasuredSelection {
     const Random random(spec.seed, Purpose::kSelfTest, static_cast<uint64_t>(transport.rank()));
     for (size_t i = 0; i < gradient_.size(); ++i) gradient_[i] = random.Normal(i);
     if (compress_.PaysDense(compress_.density, transport.size())) {
-      dense_ = MakeCollective(spec.collective, transport, spec.collective_options());
+      // Selections are measured in host memory, where not all collectives are.
+      const bool known = CollectiveRegistry::Find(spec.collective) != nullptr;
+      dense_ =
+          MakeCollective(known ? spec.collective : "ordered", transport, spec.collective_options());
     } else {
       sparse_ = MakeSparseCollective(compress_.exchange, transport, {.node_of = spec.rank_nodes});
     }

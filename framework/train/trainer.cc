@@ -69,7 +69,8 @@ class Trainer : public RunHost {
   void PrepareState(const RunInputs& inputs);
   std::optional<ModelProfile> PlanBuckets(const StartPoint& start, const BoundarySchedule& rule);
   std::unique_ptr<Prefetcher> MakeBatches() const;
-  ExitCode Loop();
+  ExitCode LoopOrAbandon();
+  ExitCode Loop(Prefetcher* batches);  // null: this rank has no worker
   void TrainStep(const Batch& batch, Turn turn, Nanos waited);
   bool MayLag() const;
   void Settle();
@@ -136,7 +137,7 @@ TrainResult Trainer::Run() {
       status_.End(static_cast<int>(ExitCode::kDone));
       return {.finished_before = true};
     }
-    const ExitCode code = Loop();
+    const ExitCode code = LoopOrAbandon();
     Say(Doing::kFinishing);
     TrainResult result{code, Summarize(code)};
     outputs_.Finish(result.summary);
@@ -258,11 +259,21 @@ std::unique_ptr<Prefetcher> Trainer::MakeBatches() const {
   return std::make_unique<Prefetcher>(*dataset_, sampler_->MaxShare(workers()), std::move(filler));
 }
 
-ExitCode Trainer::Loop() {
+// What the loop frees is a device's memory, which waits for the device.
+ExitCode Trainer::LoopOrAbandon() {
   const std::unique_ptr<Prefetcher> batches = MakeBatches();
+  try {
+    return Loop(batches.get());
+  } catch (...) {
+    exchange_->Abandon();
+    throw;
+  }
+}
+
+ExitCode Trainer::Loop(Prefetcher* batches) {
   accounts_.step_seconds.reserve(
       static_cast<size_t>(std::max<int64_t>(session_->position().last_step() - now().step, 0)));
-  const Batch* batch = batches ? batches->Next() : nullptr;
+  const Batch* batch = batches != nullptr ? batches->Next() : nullptr;
   if (config_.timeline) exchange_->AtBoundary([](Transport& transport) { transport.Barrier(); });
   timeline_origin_ = WallNow();
   accounts_.clock.Start(timeline_origin_, session_->so_far().training_seconds);

@@ -21,7 +21,7 @@ class ReadyToExchange : public GradientSink {
   void Ready(Range range, const ReadyEvent& written) override {
     if (!stays_ || watch_ != nullptr) written.Wait();
     if (watch_ != nullptr) watch_->Ready(range);
-    exchange_.Ready(range, written);
+    exchange_.Ready(range, stays_ ? written : ReadyEvent());
   }
 
  private:

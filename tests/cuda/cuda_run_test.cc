@@ -238,7 +238,7 @@ TEST_F(CudaRunTest, NcclAddsTheGradientsOfRanksWithAGpuEach) {
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     return outcome.err;
   };
-  EXPECT_THAT(refused("", "env " + nccl), HasSubstr("Duplicate GPU"));
+  EXPECT_THAT(refused("", "env " + nccl), HasSubstr("ranks 0 and 1 share a GPU"));
   EXPECT_THAT(refused("--device cpu", gpus), HasSubstr("a rank computes on the CPU"));
   EXPECT_THAT(refused("--set compress=ef_signsgd", gpus),
               HasSubstr("its gradients are compressed"));

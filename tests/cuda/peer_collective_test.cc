@@ -73,6 +73,14 @@ TEST_P(PeerCollectiveTest, ManyInFlight) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, PeerCollectiveTest, ::testing::Values(1, 2, 3, 4, 5));
 
+TEST(PeerCollectiveLimits, ThirtyThreeRanksAreTooMany) {
+  LocalWorld::Run(33, [](Transport& transport) {
+    EXPECT_EQ(DeviceCollectiveRegistry::Get("collective", "ordered")
+                  .why_not(transport, DeviceUnderTest()),
+              "a GPU adds the gradients of 32 ranks at most");
+  });
+}
+
 // All ranks together read each vector twice or so, and write it once: (P + 1) / P and 1 of it to add, and as much as the
 // blocks of the others to copy.
 TEST(PeerCollectiveCosts, NoByteOfAVectorPassesThroughTheHost) {

@@ -45,6 +45,7 @@ class LazyQueue : public DeviceQueue, public std::enable_shared_from_this<LazyQu
   }
 
   bool SharesMemoryWith(const DeviceQueue& other) const override { return this == &other; }
+  std::string Uuid() const override { return "lazy"; }
   PeerMemory Share(const void* memory) override { return {.address = const_cast<void*>(memory)}; }
   std::shared_ptr<void> Map(const PeerMemory& memory) override {
     return {std::shared_ptr<void>(), memory.address};

@@ -3,10 +3,13 @@
 // the bits repeat with the same plan on the same machines only.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/comm/device_collective.h"
 #include "framework/comm/gather.h"
@@ -19,7 +22,8 @@ namespace {
 
 std::string TextOf(nccl::Result result, nccl::Comm* comm) {
   const nccl::Library& library = nccl::Load();
-  const char* const more = library.get_last_error(comm);
+  const char* const more =
+      library.get_last_error == nullptr ? nullptr : library.get_last_error(comm);
   const std::string why = more == nullptr ? "" : more;
   return library.get_error_string(result) + (why.empty() ? "" : ": " + why);
 }
@@ -30,17 +34,32 @@ void CheckNccl(nccl::Result result, const char* call, nccl::Comm* comm = nullptr
               "NCCL_DEBUG=INFO shows what NCCL does");
 }
 
+// Runs `attempt` on this rank.  Returns why it failed on the first rank where it did, on all ranks; empty: on none.
+template <class Attempt>
+std::string TryOnAll(Transport& transport, const Attempt& attempt) {
+  std::string mine;
+  try {
+    attempt();
+  } catch (const Error& error) {
+    mine = error.what();
+    if (!error.hint().empty()) mine += fmt::format(" ({})", error.hint());
+  }
+  return FirstReason(transport, mine);
+}
+
 // All ranks make one together.
 class Communicator {
  public:
   Communicator(Transport& transport, const Device& device) {
-    const nccl::Library& library = nccl::Load();
     nccl::UniqueId id = {};
-    if (transport.rank() == 0) CheckNccl(library.get_unique_id(&id), "ncclGetUniqueId");
+    const std::string why_not = TryOnAll(transport, [&] {
+      if (transport.rank() == 0) CheckNccl(nccl::Load().get_unique_id(&id), "ncclGetUniqueId");
+      device.queue->NativeStream();  // makes its GPU the current one
+    });
+    if (!why_not.empty()) throw Error(ExitCode::kInternal, why_not, "");
     const std::string bytes = Broadcast(transport, {id.bytes, sizeof id.bytes});
     std::memcpy(id.bytes, bytes.data(), sizeof id.bytes);
-    device.queue->NativeStream();  // makes its GPU the current one
-    CheckNccl(library.comm_init_rank(&comm_, transport.size(), id, transport.rank()),
+    CheckNccl(nccl::Load().comm_init_rank(&comm_, transport.size(), id, transport.rank()),
               "ncclCommInitRank");
   }
   ~Communicator() {
@@ -50,9 +69,8 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
   nccl::Comm* get() const { return comm_; }
-  void EndsWell(bool well) {
-    ends_well_ = well;
-  }  // else sums are under way that others may never join
+  // If not, sums are under way that others may never join.
+  void EndsWell(bool well) { ends_well_ = well; }
 
  private:
   nccl::Comm* comm_ = nullptr;
@@ -109,22 +127,25 @@ class NcclCollective : public Collective {
   Traffic traffic_;
 };
 
-// NCCL refuses ranks that share a GPU.
+// NCCL finds out which of its GPUs are shared on the ranks that share one alone, while the others wait.
+std::string SharedGpu(Transport& transport, const Device& device) {
+  const std::vector<std::string> all = AllGather(transport, device.queue->Uuid());
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const auto other =
+        std::find(all.begin() + static_cast<int64_t>(rank) + 1, all.end(), all[rank]);
+    if (other == all.end()) continue;
+    return fmt::format("ranks {} and {} share a GPU, and NCCL needs one for each", rank,
+                       other - all.begin());
+  }
+  return "";
+}
+
 std::string WhyNotNccl(Transport& transport, const Device& device) {
-  std::string mine;
-  try {
-    nccl::Load();
-  } catch (const Error& error) {
-    mine = error.what();
-  }
-  std::string why_not = FirstReason(transport, mine);
-  if (!why_not.empty()) return why_not;
-  try {
-    const Communicator attempt(transport, device);
-  } catch (const Error& error) {
-    mine = error.what();
-  }
-  return FirstReason(transport, mine);
+  const std::string missing = TryOnAll(transport, [] { nccl::Load(); });
+  if (!missing.empty()) return missing;
+  const std::string shared = SharedGpu(transport, device);
+  if (!shared.empty()) return shared;
+  return TryOnAll(transport, [&] { const Communicator attempt(transport, device); });
 }
 
 std::unique_ptr<Collective> MakeNccl(Transport& transport, const Device& device) {

@@ -27,7 +27,6 @@ Library Open() {
   const OpenedLibrary opened = OpenLibrary(given == nullptr ? "libnccl.so.2" : given);
   if (opened.handle == nullptr) throw UsageError("NCCL cannot be opened: " + opened.error, kHint);
   Library library;
-  Bind(opened.handle, "ncclGetVersion", library.get_version);
   Bind(opened.handle, "ncclGetUniqueId", library.get_unique_id);
   Bind(opened.handle, "ncclCommInitRank", library.comm_init_rank);
   Bind(opened.handle, "ncclCommDestroy", library.comm_destroy);
@@ -35,7 +34,8 @@ Library Open() {
   Bind(opened.handle, "ncclCommGetAsyncError", library.comm_get_async_error);
   Bind(opened.handle, "ncclAllReduce", library.all_reduce);
   Bind(opened.handle, "ncclGetErrorString", library.get_error_string);
-  Bind(opened.handle, "ncclGetLastError", library.get_last_error);
+  library.get_last_error =
+      reinterpret_cast<const char* (*)(Comm*)>(::dlsym(opened.handle, "ncclGetLastError"));
   return library;
 }
 

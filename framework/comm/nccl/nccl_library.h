@@ -1,8 +1,7 @@
 // The calls of NVIDIA's NCCL that dtrain makes, loaded at run time: the program needs NCCL neither where it is built nor,
 // without `collective: nccl`, where it runs.
 //
-// The declarations follow the header nccl.h of version 2, whose binary interface has been the same since 2.0
-// (docs.nvidia.com/deeplearning/nccl, "API").
+// The declarations follow nccl.h (docs.nvidia.com/deeplearning/nccl, "API").  Version 2.4 has all calls but the last.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,6 @@ inline constexpr int kFloat = 7;          // ncclFloat32
 inline constexpr int kSum = 0;            // ncclSum
 
 struct Library {
-  Result (*get_version)(int* version) = nullptr;
   Result (*get_unique_id)(UniqueId* id) = nullptr;
   Result (*comm_init_rank)(Comm** comm, int ranks, UniqueId id, int rank) = nullptr;
   Result (*comm_destroy)(Comm* comm) = nullptr;
@@ -31,7 +29,7 @@ struct Library {
   Result (*all_reduce)(const void* send, void* receive, size_t count, int type, int operation,
                        Comm* comm, void* stream) = nullptr;
   const char* (*get_error_string)(Result result) = nullptr;
-  const char* (*get_last_error)(Comm* comm) = nullptr;
+  const char* (*get_last_error)(Comm* comm) = nullptr;  // null before version 2.13
 };
 
 // The file that is opened as NCCL; unset: libnccl.so.2, where the loader or CudaLibraryFolders finds it.

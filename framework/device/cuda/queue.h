@@ -83,6 +83,7 @@ class CudaQueue : public DeviceQueue, public std::enable_shared_from_this<CudaQu
   bool SharesMemoryWith(const DeviceQueue& other) const override {
     return static_cast<const CudaQueue&>(other).index_ == index_;
   }
+  std::string Uuid() const override;
   PeerMemory Share(const void* memory) override;
   std::shared_ptr<void> Map(const PeerMemory& memory) override;
   void* NativeStream() override { return stream(); }

@@ -261,6 +261,12 @@ void CudaQueue::Free(void* memory) {
   cudaFree(memory);
 }
 
+std::string CudaQueue::Uuid() const {
+  cudaDeviceProp properties;
+  DT_CUDA(cudaGetDeviceProperties, &properties, index_);
+  return {properties.uuid.bytes, sizeof properties.uuid.bytes};
+}
+
 PeerMemory CudaQueue::Share(const void* memory) {
   std::byte* const begin = AllAllocations().BeginOf(memory);
   DT_CUDA(cudaSetDevice, index_);

@@ -52,6 +52,7 @@ ThreadedExchange::ThreadedExchange(Transport& transport, const ExchangeSpec& spe
       Answer(Wanted::kParts);
       Run();
     } catch (...) {
+      if (parts_ != nullptr) parts_->dependencies.collective.reset();  // as Abandon does
       const std::lock_guard lock(mutex_);
       error_ = std::current_exception();
       for_trainer_.notify_one();
@@ -67,13 +68,22 @@ ThreadedExchange::ThreadedExchange(Transport& transport, const ExchangeSpec& spe
   GiveWayToExchange();
 }
 
-ThreadedExchange::~ThreadedExchange() {
+ThreadedExchange::~ThreadedExchange() { EndThread(); }
+
+void ThreadedExchange::EndThread() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     posted_.quit = true;
     for_thread_.notify_one();
   }
   thread_.join();
+}
+
+void ThreadedExchange::Abandon() {
+  if (steps_ == nullptr) return;  // nothing in a device's queue waits for other ranks
+  EndThread();
+  if (parts_ != nullptr) parts_->dependencies.collective.reset();
 }
 
 // Waits until the thread has answered.  Throws the error that ended the thread, if any.
@@ -135,7 +145,10 @@ void ThreadedExchange::AtBoundary(const std::function<void(Transport&)>& work) {
 
 void ThreadedExchange::Collect(bool with_solver) {
   AtBoundary([&](Transport& transport) {
-    if (parts_->dependencies.collective != nullptr) parts_->dependencies.collective->Rest();
+    if (steps_ != nullptr) {
+      parts_->dependencies.collective->Rest();
+      transport.Barrier();  // no rank ends, and frees what another has mapped
+    }
     parts_->model.Collect(transport, with_solver);
   });
 }
@@ -240,7 +253,7 @@ bool ThreadedExchange::MoveDriver() {
   const int64_t bytes = effects.done().bytes_written - written;
   if (effects.done().selection_slices > selected) {
     parts_->timeline->Selected(begin, WallNow(), bytes);
-  } else if (bytes > 0) {
+  } else if (bytes > 0 && steps_ == nullptr) {
     parts_->timeline->Arithmetic(begin, WallNow(), bytes);
   }
   return moved;
@@ -297,10 +310,14 @@ bool ThreadedExchange::PassOnReady() {
 
 // Makes the updates that the driver has asked for.  All ranks have the same sums, and see a NaN in the same step.
 void ThreadedExchange::UpdateOnDevice() {
+  const Nanos begin = WallNow();
   steps_->Launch();
   for (const StepResults& of : steps_->Wait()) {
     if (of.non_finite.step != NonFinitePlace::kNone) parts_->driver.NoteNotFinite();
   }
+  if (parts_->timeline == nullptr) return;
+  const int64_t bytes = spec_.size() * static_cast<int64_t>(sizeof(float));
+  parts_->timeline->Arithmetic(begin, WallNow(), bytes);
 }
 
 void ThreadedExchange::Publish() {

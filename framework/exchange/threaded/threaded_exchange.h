@@ -28,9 +28,8 @@ class ThreadedExchange : public Exchange {
  public:
   // `transport` and what `spec` points to outlive the exchange; until then only its thread uses the
   // transport.  `on_thread` is the first function that runs on that thread.  `device`: the device
-  // that the net computes on.  Weights, gradients and the solver's state are in its memory where all
-  // ranks update the same weights by whole gradients, added by `ordered`, and reach each other's
-  // devices (comm/peer_collective.h).
+  // that the net computes on. The vectors are in its
+  // memory where StaysOnDevice (rank_parts.h).
   ThreadedExchange(
       Transport& transport, const ExchangeSpec& spec, double stall_seconds,
       std::function<void()> on_thread = [] {}, const Device& device = {});
@@ -50,6 +49,7 @@ class ThreadedExchange : public Exchange {
   std::optional<double> spread() override { return parts_->model.spread(); }
   Own SaveOwn() override;
   void Leave() override;
+  void Abandon() override;
   Quiescence::Progress progress() const override;
   ExchangeStats stats() const override;
   const EventLog& record() const override { return parts_->log; }
@@ -94,6 +94,7 @@ class ThreadedExchange : public Exchange {
   template <class Post>
   void Ask(Wanted wanted, const Post& post);
   void WaitForAnswer(std::unique_lock<std::mutex>& lock);
+  void EndThread();
 
   // --- called by the exchange thread
   void PutTogether();

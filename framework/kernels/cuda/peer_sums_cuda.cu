@@ -11,14 +11,14 @@
 namespace dtrain {
 namespace {
 
-constexpr int kRankTerms = 32;  // that one kernel adds; pointers are its arguments
+constexpr int kMostTerms = 32;  // that one kernel adds; pointers are its arguments
 
-struct RankRankTerms {
-  const float* of[kRankTerms];
+struct RankTerms {
+  const float* of[kMostTerms];
   int count;
 };
 
-void AddRankRankTerms(CudaQueue& queue, float* to, const RankRankTerms& terms, int64_t n) {
+void AddRankTerms(CudaQueue& queue, float* to, const RankTerms& terms, int64_t n) {
   std::vector<Access> reads;
   for (int k = 0; k < terms.count; ++k) reads.push_back(Reads(terms.of[k], n));
   ForEach(queue, {"sum of ranks", {Writes(to, n)}, {}, {}, reads}, n, [=] DT_DEVICE(int64_t i) {
@@ -30,17 +30,17 @@ void AddRankRankTerms(CudaQueue& queue, float* to, const RankRankTerms& terms, i
 
 // `to` is a term of a block that only its owner writes, so a first part of the terms cannot be kept there.
 void SumOfRanks(const Device& device, float* to, std::span<const float* const> terms, int64_t n) {
-  DT_CHECK(terms.size() <= kRankTerms) << "ranks of one machine";
-  RankRankTerms all{.count = static_cast<int>(terms.size())};
+  DT_CHECK(terms.size() <= kMostTerms);
+  RankTerms all{.count = static_cast<int>(terms.size())};
   std::ranges::copy(terms, all.of);
-  AddRankRankTerms(QueueOf(device), to, all, n);
+  AddRankTerms(QueueOf(device), to, all, n);
 }
 
 void CopyOfRank(const Device& device, float* to, const float* from, int64_t n) {
   QueueOf(device).Copy(to, from, static_cast<size_t>(n) * sizeof(float));
 }
 
-constexpr PeerKernels kPeerKernels = {SumOfRanks, CopyOfRank};
+constexpr PeerKernels kPeerKernels = {SumOfRanks, CopyOfRank, kMostTerms};
 
 DTRAIN_PEER_KERNELS(DeviceKind::kCuda, kPeerKernels);
 

@@ -447,8 +447,9 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {};
+  properties->uuid.bytes[0] = static_cast<char>(device);
   std::strcpy(properties->name, "a stand-in for tests that computes on the CPU");
   properties->totalGlobalMem = Memory();
   return cudaSuccess;

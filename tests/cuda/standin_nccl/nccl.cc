@@ -99,11 +99,6 @@ using dtrain::nccl::Meeting;
 
 extern "C" {
 
-Result ncclGetVersion(int* version) {
-  *version = 22700;
-  return dtrain::nccl::kSuccess;
-}
-
 Result ncclGetUniqueId(UniqueId* id) {
   std::snprintf(id->bytes, sizeof id->bytes, "/dev/shm/dtrain-standin-nccl-XXXXXX");
   const int file = ::mkstemp(id->bytes);
