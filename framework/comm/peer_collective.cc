@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "framework/comm/collective_schedule.h"
 #include "framework/comm/device_collective.h"
@@ -13,16 +12,10 @@
 #include "framework/core/check.h"
 #include "framework/core/error.h"
 #include "framework/device/buffer.h"
+#include "framework/device/peer_kernels.h"
 
 namespace dtrain {
 namespace {
-
-std::map<DeviceKind, PeerKernels>& AllKernels() {
-  static std::map<DeviceKind, PeerKernels> kernels;
-  return kernels;
-}
-
-const PeerKernels& KernelsOf(const Device& device) { return AllKernels().at(device.kind); }
 
 constexpr size_t kShared = 256;  // bytes of a first attempt
 
@@ -31,9 +24,9 @@ std::string WhyNotPeers(Transport& transport, const Device& device) {
   if (std::ssize(transport.node_ranks()) != transport.size()) {
     return FirstReason(transport, "the ranks are on several machines");
   }
-  if (transport.size() > KernelsOf(device).most_terms) {
+  if (transport.size() > PeerKernelsOf(device).most_terms) {
     return fmt::format("a GPU adds the gradients of {} ranks at most",
-                       KernelsOf(device).most_terms);
+                       PeerKernelsOf(device).most_terms);
   }
   const auto reason = [&](const auto& attempt) {
     std::string mine;
@@ -70,10 +63,6 @@ DTRAIN_DEVICE_COLLECTIVE("ordered", WhyNotPeers, MakePeers,
 constexpr int64_t BytesOf(int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); }
 
 }  // namespace
-
-bool AddPeerKernels(DeviceKind kind, const PeerKernels& kernels) {
-  return AllKernels().emplace(kind, kernels).second;
-}
 
 PeerCollective::PeerCollective(Transport& transport, const Device& device)
     : transport_(transport), device_(device), ranks_(transport.size()) {}
@@ -189,7 +178,7 @@ bool PeerCollective::Advance(int64_t ticket, Sum& sum) {
     std::vector<const float*> terms;
     for (const float* const memory : sum.memory) terms.push_back(memory + own.begin);
     if (!own.empty())
-      KernelsOf(device_).sum(device_, sum.data.data() + own.begin, terms, own.size());
+      PeerKernelsOf(device_).sum(device_, sum.data.data() + own.begin, terms, own.size());
     sum.event = device_.Record();
     sum.stage = Stage::kAdding;
     moved = true;
@@ -204,8 +193,9 @@ bool PeerCollective::Advance(int64_t ticket, Sum& sum) {
   for (const Rank owner : sum.to_copy) {
     const Range block = BlockOfRank(sum, owner);
     if (!block.empty()) {
-      KernelsOf(device_).copy(device_, sum.data.data() + block.begin,
-                              sum.memory[static_cast<size_t>(owner)] + block.begin, block.size());
+      PeerKernelsOf(device_).copy(device_, sum.data.data() + block.begin,
+                                  sum.memory[static_cast<size_t>(owner)] + block.begin,
+                                  block.size());
     }
     ++sum.copies;
     moved = true;

@@ -96,17 +96,4 @@ class PeerCollective : public Collective {
   Traffic traffic_;
 };
 
-// The kernels of a kind of device.  They run in the queue of `device`.
-struct PeerKernels {
-  // to[i] = (terms[0][i] + terms[1][i]) + ...  `to` may be one of the terms.
-  void (*sum)(const Device& device, float* to, std::span<const float* const> terms, int64_t n);
-  void (*copy)(const Device& device, float* to, const float* from, int64_t n);
-  int most_terms;
-};
-bool AddPeerKernels(DeviceKind kind, const PeerKernels& kernels);
-
 }  // namespace dtrain
-
-#define DTRAIN_PEER_KERNELS(kind, kernels)                      \
-  [[maybe_unused]] static const bool kernels##_are_registered = \
-      ::dtrain::AddPeerKernels(kind, kernels)

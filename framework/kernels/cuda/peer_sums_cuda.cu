@@ -4,8 +4,8 @@
 // are the CPU's to the bit.
 #include <vector>
 
-#include "framework/comm/peer_collective.h"
 #include "framework/core/check.h"
+#include "framework/device/peer_kernels.h"
 #include "framework/kernels/cuda/loops.h"
 
 namespace dtrain {
