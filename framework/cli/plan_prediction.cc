@@ -82,8 +82,7 @@ class StepForecast {
   };
 
   static bool HasPlan(const std::string& collective) {
-    const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
-    return entry != nullptr && entry->rules != nullptr;
+    return ScheduleRulesOf(collective) != nullptr;
   }
   static bool IsSchedule(const RunConfig& config) {
     return config.strategy->traits().sums_gradients();

@@ -47,10 +47,12 @@ int64_t Collective::StartRounded(std::span<float>, const Rounding&) {
   return 0;
 }
 
-bool SumsRounded(const std::string& collective) {
+CollectiveRulesOf ScheduleRulesOf(const std::string& collective) {
   const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
-  return entry != nullptr && entry->rules != nullptr;
+  return entry == nullptr ? nullptr : entry->rules;
 }
+
+bool SumsRounded(const std::string& collective) { return ScheduleRulesOf(collective) != nullptr; }
 
 std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& transport,
                                            const CollectiveOptions& options) {
@@ -61,8 +63,8 @@ std::unique_ptr<Collective> MakeCollective(const std::string& name, Transport& t
 }
 
 bool GoesByNodes(const std::string& collective) {
-  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
-  return entry != nullptr && entry->rules != nullptr && entry->rules(1).by_nodes;
+  const CollectiveRulesOf rules = ScheduleRulesOf(collective);
+  return rules != nullptr && rules(1).by_nodes;
 }
 
 std::vector<std::string> CollectiveNames() { return CollectiveRegistry::Names(); }

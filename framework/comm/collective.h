@@ -110,6 +110,9 @@ struct CollectiveEntry {
 };
 using CollectiveRegistry = Registry<CollectiveEntry>;
 
+// Returns the rules of a collective's schedule; null if it has none.
+CollectiveRulesOf ScheduleRulesOf(const std::string& collective);
+
 // True if the order of additions in this collective depends on which ranks share a node.
 bool GoesByNodes(const std::string& collective);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/comm/collective.h"
+#include "framework/core/error.h"
 #include "framework/core/registry.h"
 #include "framework/device/device.h"
 
@@ -27,6 +28,19 @@ std::vector<std::string> AllCollectiveNames();
 
 // Returns the first reason that a rank has, on all ranks: `mine` is this rank's, or empty.
 std::string FirstReason(Transport& transport, const std::string& mine);
+
+// Runs `attempt` on this rank.  Returns why it failed on the first rank where it did, on all ranks; empty: on none.
+template <class Attempt>
+std::string TryOnAll(Transport& transport, const Attempt& attempt) {
+  std::string mine;
+  try {
+    attempt();
+  } catch (const Error& error) {
+    mine = error.what();
+    if (!error.hint().empty()) mine += " (" + error.hint() + ")";
+  }
+  return FirstReason(transport, mine);
+}
 
 }  // namespace dtrain
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "framework/comm/collective_schedule.h"
 #include "framework/comm/device_collective.h"
@@ -28,24 +27,16 @@ std::string WhyNotPeers(Transport& transport, const Device& device) {
     return fmt::format("a GPU adds the gradients of {} ranks at most",
                        PeerKernelsOf(device).most_terms);
   }
-  const auto reason = [&](const auto& attempt) {
-    std::string mine;
-    try {
-      attempt();
-    } catch (const Error& error) {
-      mine = error.what();
-    }
-    return FirstReason(transport, mine);
-  };
   const Buffer buffer(device, kShared);
   PeerMemory own;
-  std::string why_not = reason([&] { own = device.queue->Share(buffer.data()); });
+  const std::string why_not =
+      TryOnAll(transport, [&] { own = device.queue->Share(buffer.data()); });
   if (!why_not.empty()) return why_not;
   ByteWriter writer;
   writer.Value(own);
   const std::vector<std::string> all = AllGather(transport, writer.Take());
   // No rank frees its buffer before the others have unmapped it.
-  return reason([&] {
+  return TryOnAll(transport, [&] {
     for (const std::string& bytes : all) {
       ByteReader reader(bytes);
       device.queue->Map(reader.Value<PeerMemory>());
@@ -89,15 +80,14 @@ int64_t PeerCollective::Start(std::span<float> data) {
   Sum& sum = At(ticket);
   sum.data = data;
   if (data.empty()) {  // on all ranks
-    sum.stage = Sum::Stage::kTelling;
-    sum.told = true;
-    sum.copied = ranks_ - 1;
+    sum.stage = Sum::Stage::kCopied;
+    sum.ranks_done = ranks_ - 1;
     return ticket;
   }
   sum.stage = Sum::Stage::kWaiting;
   sum.memory[static_cast<size_t>(transport_.rank())] = data.data();
   ++sum.written;
-  Tell(ticket, Message::kWritten, device_.queue->Share(data.data()));
+  Notify(ticket, Message::kWritten, device_.queue->Share(data.data()));
   // As many bytes as `ordered` sends and receives, all of them read where they lie.
   const auto all = static_cast<int64_t>(data.size());
   const int64_t own = BlockOfRank(sum, transport_.rank()).size();
@@ -107,7 +97,7 @@ int64_t PeerCollective::Start(std::span<float> data) {
   return ticket;
 }
 
-void PeerCollective::Tell(int64_t ticket, Message::Kind kind, const PeerMemory& memory) {
+void PeerCollective::Notify(int64_t ticket, Message::Kind kind, const PeerMemory& memory) {
   const auto elements = static_cast<int64_t>(At(ticket).data.size());
   for (Rank peer = 0; peer < ranks_; ++peer) {
     if (peer == transport_.rank()) continue;
@@ -148,16 +138,14 @@ void PeerCollective::Take(Rank from, const Message& message) {
       sum.to_copy.push_back(from);
       break;
     case Message::kCopied:
-      ++sum.copied;
+      ++sum.ranks_done;
       break;
   }
 }
 
 float* PeerCollective::Map(const PeerMemory& memory) {
   std::shared_ptr<void>& begin = mapped_[{memory.process, memory.handle}];
-  if (begin == nullptr || memory.handle == decltype(memory.handle){}) {
-    begin = device_.queue->Map(memory);
-  }
+  if (begin == nullptr) begin = device_.queue->Map(memory);
   return reinterpret_cast<float*>(static_cast<std::byte*>(begin.get()) + memory.offset);
 }
 
@@ -184,13 +172,14 @@ bool PeerCollective::Advance(int64_t ticket, Sum& sum) {
     moved = true;
   }
   if (sum.stage == Stage::kAdding && sum.event.Done()) {
-    Tell(ticket, Message::kAdded);
+    Notify(ticket, Message::kAdded);
     sum.stage = Stage::kCopying;
     moved = true;
   }
-  // Before that, this rank's sum is not complete, but those of others may be.
-  if (sum.stage != Stage::kAdding && sum.stage != Stage::kCopying) return moved;
-  for (const Rank owner : sum.to_copy) {
+  // While this rank adds, others may have done so.
+  const bool copies = sum.stage == Stage::kAdding || sum.stage == Stage::kCopying;
+  for (; copies && !sum.to_copy.empty(); sum.to_copy.pop_back()) {
+    const Rank owner = sum.to_copy.back();
     const Range block = BlockOfRank(sum, owner);
     if (!block.empty()) {
       PeerKernelsOf(device_).copy(device_, sum.data.data() + block.begin,
@@ -200,17 +189,21 @@ bool PeerCollective::Advance(int64_t ticket, Sum& sum) {
     ++sum.copies;
     moved = true;
   }
-  sum.to_copy.clear();
   if (sum.stage == Stage::kCopying && sum.copies == ranks_ - 1) {
     sum.event = device_.Record();
-    sum.stage = Stage::kTelling;
+    sum.stage = Stage::kFinishing;
+    moved = true;
+  }
+  if (sum.stage == Stage::kFinishing && sum.event.Done()) {
+    Notify(ticket, Message::kCopied);
+    sum.stage = Stage::kCopied;
     moved = true;
   }
   return moved;
 }
 
 bool PeerCollective::IsDone(const Sum& sum) const {
-  return sum.told && sum.copied == ranks_ - 1 && sum.unsent == 0;
+  return sum.stage == Sum::Stage::kCopied && sum.ranks_done == ranks_ - 1 && sum.unsent == 0;
 }
 
 void PeerCollective::Rest() {
@@ -222,13 +215,7 @@ bool PeerCollective::Progress() {
   bool moved = Receive();
   moved |= FinishSends();
   for (size_t i = 0; i < sums_.size(); ++i) {
-    Sum& sum = sums_[i];
-    const int64_t ticket = first_ticket_ + static_cast<int64_t>(i);
-    moved |= Advance(ticket, sum);
-    if (sum.stage == Sum::Stage::kTelling && !sum.told && sum.event.Done()) {
-      Tell(ticket, Message::kCopied);
-      sum.told = moved = true;
-    }
+    moved |= Advance(first_ticket_ + static_cast<int64_t>(i), sums_[i]);
   }
   while (!sums_.empty() && IsDone(sums_.front())) {
     sums_.pop_front();

@@ -5,12 +5,12 @@
 // It computes the same sum as `ordered` in host memory, ((g0 + g1) + g2) + ... in rank order for every element, to the bit.
 // A vector has a block for each rank, its owner:
 //
-//   1. Each rank tells the others that its vector is written, and where it lies (PeerMemory).
-//   2. The owner of a block adds those of all ranks, in its own vector, and tells the others.
-//   3. Each rank copies the blocks of the others, and tells their owners.  The sum is done when all have told this.
+//   1. Each rank sends the others word that its vector is written, and where it lies (PeerMemory).
+//   2. The owner of a block adds those of all ranks, in its own vector, and notifies the others.
+//   3. Each rank copies the blocks of the others, and notifies them.  The sum is done when all ranks have copied.
 //
 // The kernels of 2 and 3 run in a queue of the collective's.  Nothing waits for them: Progress looks at their events, and
-// a message of some 100 bytes tells each step of a rank to each other.
+// a message of some 100 bytes goes to each other rank after each of these.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class PeerCollective : public Collective {
   Traffic traffic() const override { return traffic_; }
 
  private:
-  // What a rank tells another of a sum.
+  // A message says how far a rank is with a sum.
   struct Message {
     int64_t ticket = 0;
     enum Kind : int64_t { kWritten, kAdded, kCopied } kind = kWritten;
@@ -60,24 +60,25 @@ class PeerCollective : public Collective {
   struct Sum {
     std::span<float> data;
     std::vector<float*> memory;  // of each rank, once it is written; null before
+    // kFinishing: all copies are submitted.  kCopied: they are done, and the other ranks know.
     enum class Stage {
       kNotStarted,
       kWaiting,
       kAdding,
       kCopying,
-      kTelling
+      kFinishing,
+      kCopied
     } stage = Stage::kNotStarted;
-    ReadyEvent event;             // of kAdding, and of the last copy
+    ReadyEvent event;             // of the sum, or of the last copy
     std::vector<Rank> to_copy;    // owners that have added, and whose blocks are not copied yet
     int written = 0, copies = 0;  // ranks; blocks for which a copy was submitted
-    int copied = 0;               // ranks that have copied all blocks
+    int ranks_done = 0;           // others that have copied all blocks
     int unsent = 0;               // messages
-    bool told = false;            // that this rank has
   };
 
   Range BlockOfRank(const Sum& sum, Rank rank) const;
   Sum& At(int64_t ticket);
-  void Tell(int64_t ticket, Message::Kind kind, const PeerMemory& memory = {});
+  void Notify(int64_t ticket, Message::Kind kind, const PeerMemory& memory = {});
   bool Receive();
   void Take(Rank from, const Message& message);
   float* Map(const PeerMemory& memory);

@@ -27,9 +27,9 @@ double ReduceTable::Seconds(int64_t bytes) const {
 }
 
 int64_t SmallBytesOf(const std::string& collective, int world) {
-  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
-  if (entry == nullptr || entry->rules == nullptr) return 0;
-  const CollectiveRules rules = entry->rules(world);
+  const CollectiveRulesOf rules_of = ScheduleRulesOf(collective);
+  if (rules_of == nullptr) return 0;
+  const CollectiveRules rules = rules_of(world);
   return rules.small_scheduler == nullptr ? 0 : rules.small_bytes;
 }
 

@@ -50,5 +50,15 @@ inline std::vector<float> FloatsOf(ConstArena from, int64_t n) {
   CopyOut(floats.data(), from, n);
   return floats;
 }
+// Between any two memories.
+inline void CopyArena(Arena to, ConstArena from, int64_t n) {
+  if (to.queue == nullptr) {
+    CopyOut(to.data, from, n);
+  } else if (from.queue == nullptr) {
+    CopyIn(to, from.data, n);
+  } else {
+    CopyIn(to, FloatsOf(from, n).data(), n);
+  }
+}
 
 }  // namespace dtrain

@@ -95,8 +95,7 @@ void DeviceResidual::Bring(ActorVectors& vectors) const {
   const auto bring = [&](VectorRole role, const Buffer& from) {
     const VectorId to = vectors.Find(role);
     if (to == kNoVector || from.data() == nullptr) return;
-    const std::vector<float> values = FloatsOf(from.arena(), size_);
-    CopyIn({vectors.Overwrite(to), there_ ? device_.queue.get() : nullptr}, values.data(), size_);
+    CopyArena(vectors.ArenaAt(vectors.Overwrite(to)), from.arena(), size_);
   };
   bring(VectorRole::kResidual, residual_);
   bring(VectorRole::kVelocity, velocity_);
@@ -110,9 +109,7 @@ void DeviceResidual::TakeFrom(ActorVectors& vectors) {
       values_->Zero(to.f32(), size_);
       device_.Record().Wait();
     } else {
-      const Arena given{const_cast<float*>(vectors.Get(from).At(0)),
-                        there_ ? device_.queue.get() : nullptr};
-      CopyIn(to.arena(), FloatsOf(given, size_).data(), size_);
+      CopyArena(to.arena(), vectors.Get(from).blob.arena(), size_);
     }
     vectors.Clear(from);
   };

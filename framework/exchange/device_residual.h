@@ -65,7 +65,7 @@ class DeviceResidual {
   const int64_t size_;
   DeviceQueue* const net_queue_;
   const bool there_;
-  const Device device_;  // with a queue of its own
+  const Device device_;  // with the exchange's queue if there_, else with one of its own
   const std::unique_ptr<DeviceValues> values_;
   Buffer gradient_, residual_, velocity_;
 };

@@ -61,8 +61,7 @@ class Exchange {
   virtual StepOutcome End(const StepReport& report) = 0;
   // Returns the steps to which the trainer may add its net's work, so that forward pass, backward pass
   // and update are one (Net::Submit); null with several ranks, or where gradients
-  // leave the device.  With StepReport::lags, End
-  // then does not wait for the device, but at a boundary, on a stop and when many steps are under way.
+  // leave the device.  With StepReport::lags, End then does not wait for the device, but at a boundary, on a stop and when many steps are under way.
   virtual StepGraph* steps() { return nullptr; }
   // Returns the loss scale of the next step of a run with `precision: fp16`.  Valid at a boundary.
   virtual LossScale loss_scale() const { return {}; }

@@ -46,8 +46,7 @@ void HostedActor::TakeFrozen(const ArenaLayout& layout, const VectorSlice& model
     ForEachFactor(layout, spec.range, [&](Range part, double factor) {
       if (factor != 0) return;
       const Arena to = vectors.ArenaAt(vectors.Slice(static_cast<VectorId>(v), part).new_values);
-      const ConstArena from{model.At(part.begin), to.queue};
-      CopyIn(to, FloatsOf(from, part.size()).data(), part.size());
+      CopyArena(to, {model.At(part.begin), to.queue}, part.size());
     });
   }
 }
@@ -64,14 +63,8 @@ void HostedActor::Visit(StateVisitor& visitor, bool compresses) {
     VisitThresholds(visitor);
   }
   for (const Buffer& buffer : solver_memory) {
-    const size_t size = buffer.bytes() / sizeof(float);
-    if (buffer.arena().queue == nullptr) {
-      visitor.Floats("solver", {buffer.f32(), size});
-    } else {
-      std::vector<float> copy = FloatsOf(buffer.arena(), static_cast<int64_t>(size));
-      visitor.Floats("solver", copy);
-      CopyIn(buffer.arena(), copy.data(), static_cast<int64_t>(size));
-    }
+    VisitArena(visitor, "solver", buffer.arena(),
+               static_cast<int64_t>(buffer.bytes() / sizeof(float)));
   }
 }
 

@@ -7,6 +7,15 @@
 
 namespace dtrain {
 
+void VisitArena(StateVisitor& visitor, const std::string& name, Arena values, int64_t n) {
+  if (values.queue == nullptr) {
+    return visitor.Floats(name, {values.data, static_cast<size_t>(n)});
+  }
+  std::vector<float> copy = FloatsOf(values, n);
+  visitor.Floats(name, copy);
+  CopyIn(values, copy.data(), n);
+}
+
 ActorVectors::ActorVectors(std::vector<VectorSpec> specs, int gradient_tail, BlobPools* pools)
     : specs_(std::move(specs)),
       entries_(specs_.size()),
@@ -182,17 +191,9 @@ void ActorVectors::VisitDense(VectorId vector, StateVisitor& visitor) {
   const VectorSpec& spec = specs_[vector];
   const bool fresh = !entry.blob || entry.blob.shared();
   Blob values = fresh ? NewBlob(vector) : std::move(entry.blob);
-  const size_t size = static_cast<size_t>(spec.range.size());
-  if (DeviceQueue* const queue = pools_->device().queue.get()) {
-    std::vector<float> copy(size);
-    const Blob& from = fresh && entry.blob ? entry.blob : values;
-    CopyOut(copy.data(), from.arena(), spec.range.size());
-    visitor.Floats(spec.name, copy);
-    CopyIn({values.MutableF32(), queue}, copy.data(), spec.range.size());
-  } else {
-    if (fresh && entry.blob) std::copy_n(entry.blob.f32(), size, values.MutableF32());
-    visitor.Floats(spec.name, {values.MutableF32(), size});
-  }
+  const Arena to = ArenaAt(values.MutableF32());
+  if (fresh && entry.blob) CopyArena(to, entry.blob.arena(), spec.range.size());
+  VisitArena(visitor, spec.name, to, spec.range.size());
   entry.blob = std::move(values);
 }
 

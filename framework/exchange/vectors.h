@@ -24,6 +24,9 @@ inline SparseView ViewOf(const VectorSlice& slice) {
   return {slice.positions(), slice.values(), slice.entries};
 }
 
+// Visits `n` floats, which may be in a device's memory.
+void VisitArena(StateVisitor& visitor, const std::string& name, Arena values, int64_t n);
+
 class ActorVectors {
  public:
   // `pools` outlives the vectors; null in a ghost run.  A gradient gets `gradient_tail` more

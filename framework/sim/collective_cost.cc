@@ -12,8 +12,7 @@ namespace {
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 CollectiveRules RulesOf(const std::string& collective, int ranks) {
-  const CollectiveEntry* const entry = CollectiveRegistry::Find(collective);
-  if (entry != nullptr && entry->rules != nullptr) return entry->rules(ranks);
+  if (const CollectiveRulesOf rules = ScheduleRulesOf(collective)) return rules(ranks);
   std::vector<std::string> others;
   for (const auto& [name, other] : CollectiveRegistry::All()) {
     if (other.rules != nullptr) others.push_back(name);

@@ -8,13 +8,11 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "framework/comm/device_collective.h"
 #include "framework/comm/gather.h"
 #include "framework/comm/nccl/nccl_library.h"
-#include "framework/core/check.h"
 #include "framework/core/error.h"
 
 namespace dtrain {
@@ -32,19 +30,6 @@ void CheckNccl(nccl::Result result, const char* call, nccl::Comm* comm = nullptr
   if (result == nccl::kSuccess) return;
   throw Error(ExitCode::kInternal, fmt::format("{} failed: {}", call, TextOf(result, comm)),
               "NCCL_DEBUG=INFO shows what NCCL does");
-}
-
-// Runs `attempt` on this rank.  Returns why it failed on the first rank where it did, on all ranks; empty: on none.
-template <class Attempt>
-std::string TryOnAll(Transport& transport, const Attempt& attempt) {
-  std::string mine;
-  try {
-    attempt();
-  } catch (const Error& error) {
-    mine = error.what();
-    if (!error.hint().empty()) mine += fmt::format(" ({})", error.hint());
-  }
-  return FirstReason(transport, mine);
 }
 
 // All ranks make one together.

@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "framework/core/check.h"
 #include "framework/core/error.h"
@@ -37,26 +39,36 @@ class Allocations {
  public:
   void Add(void* memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
-    sizes_[static_cast<std::byte*>(memory)] = bytes;
+    all_[static_cast<std::byte*>(memory)] = {bytes, {}};
   }
   void Remove(void* memory) {
     const std::lock_guard lock(mutex_);
-    sizes_.erase(static_cast<std::byte*>(memory));
+    all_.erase(static_cast<std::byte*>(memory));
   }
-  // Returns the begin of the allocation around `memory`.
-  std::byte* BeginOf(const void* memory) {
+  // Returns the begin of the allocation around `memory`, and its handle, which CUDA is asked for once, since sums name
+  // their vectors in every step.
+  std::pair<std::byte*, cudaIpcMemHandle_t> Around(const void* memory) {
     const auto* const place = static_cast<const std::byte*>(memory);
     const std::lock_guard lock(mutex_);
-    const auto behind = sizes_.upper_bound(const_cast<std::byte*>(place));
-    DT_CHECK(behind != sizes_.begin());
-    const auto at = std::prev(behind);
-    DT_CHECK(place < at->first + at->second) << "memory that no queue has allocated";
-    return at->first;
+    const auto behind = all_.upper_bound(const_cast<std::byte*>(place));
+    DT_CHECK(behind != all_.begin());
+    auto& [begin, allocation] = *std::prev(behind);
+    DT_CHECK(place < begin + allocation.bytes) << "memory that no queue has allocated";
+    if (!allocation.handle) {
+      cudaIpcMemHandle_t handle = {};
+      DT_CUDA(cudaIpcGetMemHandle, &handle, begin);
+      allocation.handle = handle;
+    }
+    return {begin, *allocation.handle};
   }
 
  private:
+  struct Allocation {
+    size_t bytes;
+    std::optional<cudaIpcMemHandle_t> handle;
+  };
   std::mutex mutex_;
-  std::map<std::byte*, size_t> sizes_;
+  std::map<std::byte*, Allocation> all_;
 };
 
 Allocations& AllAllocations() {
@@ -268,10 +280,8 @@ std::string CudaQueue::Uuid() const {
 }
 
 PeerMemory CudaQueue::Share(const void* memory) {
-  std::byte* const begin = AllAllocations().BeginOf(memory);
   DT_CUDA(cudaSetDevice, index_);
-  cudaIpcMemHandle_t handle = {};
-  DT_CUDA(cudaIpcGetMemHandle, &handle, begin);
+  const auto [begin, handle] = AllAllocations().Around(memory);
   PeerMemory shared{.offset = static_cast<const std::byte*>(memory) - begin,
                     .process = ThisProcess(),
                     .address = const_cast<void*>(memory)};
