@@ -186,13 +186,15 @@ TEST(ThreadedExchange, ARankThatNeverComesEndsInAStallReport) {
   std::string message;
   EXPECT_THROW(LocalWorld::Run(2,
                                [&](Transport& transport) {
+                                 const auto exchange = MakeThreaded(transport, 2, 0, 0, 1);
                                  if (transport.rank() == 1) {
                                    // This rank is alive but never reduces: it waits until rank 0 is gone.
-                                   std::byte never[1];
-                                   Request r = transport.Receive(0, Tag::kBulk, never);
-                                   while (!transport.Test(r)) std::this_thread::yield();
+                                   exchange->AtBoundary([](Transport& t) {
+                                     std::byte never[1];
+                                     Request r = t.Receive(0, Tag::kBulk, never);
+                                     while (!t.Test(r)) std::this_thread::yield();
+                                   });
                                  }
-                                 const auto exchange = MakeThreaded(transport, 2, 0, 0, 1);
                                  try {
                                    RunStep(*exchange, transport.rank(), 0);
                                  } catch (const StalledError& error) {
