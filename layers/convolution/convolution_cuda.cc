@@ -6,19 +6,21 @@
 // layer of ResNet-18 (tests/cudnn).  The weights stay in plain OIHW order in the arenas; cuDNN reads them in the images'
 // format and in its own type, and writes their gradient so (KernelNeeds::params).
 //
-// Each of the three passes is a graph of one operation, whose engine a rule or a plan chooses
-// (convolution_pass_cuda.h).  cuDNN lists engines by the whole shape, and an engine may divide sums by it, so a sample's
-// result may differ bitwise in a batch of another size.
+// Each of the three passes is a graph, whose engine a rule or a plan chooses (convolution_pass_cuda.h).  cuDNN lists
+// engines by the whole shape, and an engine may divide sums by it, so a sample's result may differ bitwise in a batch of
+// another size.
 //
-// The bias is not left to cuDNN: Forward adds it in one pass with the ReLU, Backward sums its gradient in double in a
-// fixed order. cuDNN guarantees neither, and its bias additions are reported to be many times slower for channels_last
-// than for plain images.
+// The forward pass has the bias in its graph, where an engine takes it: by the same kernels with the same knobs as without
+// (tests/cudnn), which saves a pass over y.  They take a bias of the images' type alone, so in 16 bits it has another
+// form, as the weights.  Else one pass of ours adds it, with the ReLU, whose NaN cuDNN need not keep.  Backward sums the
+// bias's gradient in double in a fixed order.
 //
 // With `precision: bf16` or fp16 images and their gradients have 16 bits: cuDNN reads and writes them as they are (the
 // table in framework/device/README.md).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -62,7 +64,7 @@ class ConvolutionCuda : public Kernel {
         problem_(ProblemOf(request, queue_)),
         pixels_(request.device, ChannelsOf(y_shape_, problem_.format),
                 ElementsOfPack(SizeOf(problem_.type))),
-        forward_(request.device, problem_, Kind::kForward, ChoiceOf(request, 0)) {
+        forward_(ForwardOf(request, problem_, &with_bias_)) {
     if (training_) {
       weights_.emplace(request.device, problem_, Kind::kWeights, ChoiceOf(request, 2));
       if (problem_.weights_in_arena()) added_weights_ = weights_->Adding();
@@ -87,12 +89,15 @@ class ConvolutionCuda : public Kernel {
     needs.backward_reads_outputs = relu_;
     needs.backward_adds = added_data_.has_value();  // else an inserted kernel adds
     needs.params = {{problem_.format, problem_.type}};
+    if (with_bias_) needs.params.emplace_back(Format::kPlain, problem_.type);
     return needs;
   }
 
   void Forward(const KernelArgs& args) override {
     const Tensor& y = args.outputs[0];
-    forward_.Run(args.inputs[0].data, args.params[0].data, y.data, Scratch(args, workspace_));
+    forward_.Run(args.inputs[0].data, args.params[0].data, y.data, Scratch(args, workspace_),
+                 with_bias_ ? args.params[1].data : nullptr);
+    if (with_bias_) return;
     AddBias(queue_, y, pixels_.of(), args.params.size() > 1 ? args.params[1].f32() : nullptr,
             relu_);
   }
@@ -101,8 +106,9 @@ class ConvolutionCuda : public Kernel {
     const Tensor& dy = args.output_gradients[0];
     if (relu_) MaskGradient(queue_, args.outputs[0], dy);
     if (args.params.size() > 1) {
+      const Tensor& of_bias = args.param_gradients[1];
       SumOverRows(queue_, pixels_, dy, reinterpret_cast<double*>(Scratch(args, partial_)),
-                  args.accumulate, args.param_gradients[1].f32());
+                  args.accumulate && of_bias.dtype == DType::kF32, of_bias);
     }
     void* const workspace = Scratch(args, workspace_);
     // What is no gradient of the arena is a copy, which the net adds (KernelNeeds::params).
@@ -115,15 +121,40 @@ class ConvolutionCuda : public Kernel {
     pass.Run(args.input_gradients[0].data, args.params[0].data, dy.data, workspace);
   }
 
-  // The engines of the passes forward, data and weights, "eng1_k2=3,eng0,eng4_k2=0"; empty where a pass is not needed.
+  // The engines of the passes forward, data and weights, "eng1_k2=3+bias,eng0,eng4_k2=0"; empty where a pass is not needed.
   std::string choice() const override {
-    std::string engines = forward_.engine();
+    std::string engines = forward_.engine() + (with_bias_ ? kWithBias : "");
     if (training_) engines += ',' + (data_ ? data_->engine() : "") + ',' + weights_->engine();
     return engines;
   }
 
  private:
   using Kind = ConvolutionPass::Kind;
+
+  static constexpr const char* kWithBias = "+bias";
+
+  // Tries a graph with the bias first, unless a plan names an engine without it.  In 16 bits such engines need packs of
+  // eight channels: for others cuDNN lists one that does without tensor cores.
+  static ConvolutionPass ForwardOf(const KernelRequest& request, const ConvolutionProblem& problem,
+                                   bool* with_bias) {
+    ConvolutionPass::Choice choice = ChoiceOf(request, 0);
+    const bool named = !choice.engine.empty(), names_bias = choice.engine.ends_with(kWithBias);
+    if (names_bias) choice.engine.erase(choice.engine.size() - std::strlen(kWithBias));
+    const bool packs = problem.type == DType::kF32 || problem.x[1] % 8 == 0;
+    const bool has_bias = request.layer->Params().size() > 1;
+    *with_bias = has_bias && !request.fused_relu && packs && (names_bias || !named);
+    if (*with_bias) {
+      ConvolutionProblem fused = problem;
+      fused.bias = true;
+      try {
+        return {request.device, fused, Kind::kForward, choice};
+      } catch (const NoEngineError&) {
+        *with_bias = false;
+        choice.engine.clear();  // it is another graph's
+      }
+    }
+    return {request.device, problem, Kind::kForward, choice};
+  }
 
   // `pass`: its place in choice().
   static ConvolutionPass::Choice ChoiceOf(const KernelRequest& request, int pass) {
@@ -145,6 +176,7 @@ class ConvolutionCuda : public Kernel {
   const Shape y_shape_;
   const ConvolutionProblem problem_;
   const ColumnSums pixels_;
+  bool with_bias_ = false;  // the forward pass adds it
   const ConvolutionPass forward_;
   std::optional<ConvolutionPass> data_, added_data_, weights_, added_weights_;
   FloatRoom room_;

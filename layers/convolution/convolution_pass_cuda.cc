@@ -46,8 +46,9 @@ int64_t AlignmentOf(const Shape& images, DType type) {
   return static_cast<int64_t>(std::min<size_t>(16, image & -image));
 }
 
+// Describes a tensor in memory or, with a `type` of its own, a virtual one: what one operation hands to the next.
 fe::Tensor TensorOf(char uid, const Shape& shape, const ConvolutionProblem& problem,
-                    int64_t alignment = 16) {
+                    int64_t alignment = 16, std::optional<cudnnDataType_t> type = {}) {
   const int64_t channels = shape[1], height = shape[2], width = shape[3];
   const int64_t extents[] = {shape[0], channels, height, width};
   const int64_t last[] = {channels * height * width, 1, width * channels, channels};
@@ -57,7 +58,34 @@ fe::Tensor TensorOf(char uid, const Shape& shape, const ConvolutionProblem& prob
       .setStride(4, problem.format == Format::kPlain ? plain : last)
       .setId(uid)
       .setAlignment(alignment)
+      .setDataType(type.value_or(TypeOf(problem.type)))
+      .setVirtual(type.has_value())
+      .build();
+}
+
+fe::Tensor BiasOf(const ConvolutionProblem& problem) {
+  const int64_t channels = problem.y[1];
+  const int64_t extents[] = {1, channels, 1, 1}, strides[] = {channels, 1, channels, channels};
+  return fe::TensorBuilder()
+      .setDim(4, extents)
+      .setStride(4, strides)
+      .setId('b')
+      .setAlignment(static_cast<int64_t>(SizeOf(problem.type)))
       .setDataType(TypeOf(problem.type))
+      .build();
+}
+
+// y = sums + bias.
+fe::Operation AddBias(const ConvolutionProblem& problem, const fe::Tensor& sums,
+                      const fe::Tensor& y) {
+  return fe::OperationBuilder(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+      .setxDesc(sums)
+      .setbDesc(BiasOf(problem))
+      .setyDesc(y)
+      .setpwDesc(fe::PointWiseDescBuilder()
+                     .setMode(CUDNN_POINTWISE_ADD)
+                     .setComputeType(CUDNN_DATA_FLOAT)
+                     .build())
       .build();
 }
 
@@ -73,6 +101,8 @@ fe::OperationGraph GraphOf(const Gpu& gpu, const ConvolutionProblem& problem, Ki
   const fe::Tensor w =
       TensorOf('w', problem.w, problem, problem.weights_in_arena() ? sizeof(float) : 16);
   const fe::Tensor y = TensorOf('y', problem.y, problem);
+  const bool behind = kind == Kind::kForward && problem.bias;
+  const fe::Tensor sums = TensorOf('s', problem.y, problem, 16, CUDNN_DATA_FLOAT);
   const int64_t pad[] = {problem.pad.height, problem.pad.width};
   const int64_t stride[] = {problem.stride.height, problem.stride.width};
   const int64_t dilation[] = {problem.dilation.height, problem.dilation.width};
@@ -91,7 +121,7 @@ fe::OperationGraph GraphOf(const Gpu& gpu, const ConvolutionProblem& problem, Ki
         return fe::OperationBuilder(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR)
             .setxDesc(x)
             .setwDesc(w)
-            .setyDesc(y)
+            .setyDesc(behind ? sums : y)
             .setcDesc(window)
             .build();
       case Kind::kData:
@@ -112,10 +142,12 @@ fe::OperationGraph GraphOf(const Gpu& gpu, const ConvolutionProblem& problem, Ki
             .build();
     }
   }();
-  const fe::Operation* operations[] = {&operation};
+  std::optional<fe::Operation> add;
+  if (behind) add.emplace(AddBias(problem, sums, y));
+  const fe::Operation* operations[] = {&operation, add ? &*add : nullptr};
   fe::OperationGraphBuilder builder;
   if (gpu.handle != nullptr) builder.setHandle(gpu.handle);
-  return builder.setOperationGraph(1, operations).build();
+  return builder.setOperationGraph(behind ? 2 : 1, operations).build();
 }
 
 // True if an engine does not repeat its results, or is less precise than was asked.  Engines that round fp32 to TF32
@@ -243,14 +275,16 @@ std::optional<fe::ExecutionPlan> FirstListed(const Gpu& gpu, fe::OperationGraph&
   return first;
 }
 
-void Execute(CudaQueue& queue, const fe::ExecutionPlan& plan, void* x, void* w, void* y,
+// `bias`: null if the graph has none.
+void Execute(CudaQueue& queue, const fe::ExecutionPlan& plan, void* x, void* w, void* y, void* bias,
              void* workspace) {
-  void* pointers[] = {x, w, y};
-  const int64_t uids[] = {'x', 'w', 'y'};
+  void* pointers[] = {x, w, y, bias};
+  const int64_t uids[] = {'x', 'w', 'y', 'b'};
+  const int64_t tensors = bias == nullptr ? 3 : 4;
   const auto pack = fe::VariantPackBuilder()
                         .setWorkspacePointer(workspace)
-                        .setDataPointers(3, pointers)
-                        .setUids(3, uids)
+                        .setDataPointers(tensors, pointers)
+                        .setUids(tensors, uids)
                         .build();
   DT_CUDA(cudnnBackendExecute, queue.dnn(), plan.get_raw_desc(), pack.get_raw_desc());
 }
@@ -285,11 +319,13 @@ std::optional<fe::ExecutionPlan> Fastest(const Device& device, fe::OperationGrap
   const Buffer x(device, BytesOf(problem.x, problem.type));
   const Buffer w(device, BytesOf(problem.w, problem.type));
   const Buffer y(device, BytesOf(problem.y, problem.type)), room(device, workspace);
+  const Buffer bias(device, BytesOf({problem.y[1]}, problem.type));
+  void* const added = kind == Kind::kForward && problem.bias ? bias.data() : nullptr;
   std::optional<fe::ExecutionPlan> fastest;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [name, plan] : plans) {
     const double seconds = TimeOf(queue, [&, &plan = plan] {
-      Execute(queue, plan, x.data(), w.data(), y.data(), room.data());
+      Execute(queue, plan, x.data(), w.data(), y.data(), added, room.data());
     });
     if (seconds >= least) continue;
     fastest = plan;
@@ -300,11 +336,11 @@ std::optional<fe::ExecutionPlan> Fastest(const Device& device, fe::OperationGrap
 
 std::string Describe(const ConvolutionProblem& p, Kind kind) {
   const char* const names[] = {"forward", "data", "weights"};
-  return fmt::format("{} of {} by {} to {}, pad {}, stride {}, dilation {}, type {}{}{}",
+  return fmt::format("{} of {} by {} to {}, pad {}, stride {}, dilation {}, type {}{}{}{}",
                      names[static_cast<int>(kind)], p.x.ToString(), p.w.ToString(), p.y.ToString(),
                      p.pad.ToString(), p.stride.ToString(), p.dilation.ToString(),
                      static_cast<int>(p.type), p.tf32 ? ", tf32" : "",
-                     p.format == Format::kPlain ? ", plain" : "");
+                     p.format == Format::kPlain ? ", plain" : "", p.bias ? ", bias" : "");
 }
 
 std::optional<fe::ExecutionPlan> Choose(const Device& device, const ConvolutionProblem& problem,
@@ -366,8 +402,8 @@ size_t ConvolutionPass::workspace_bytes() const {
   return static_cast<size_t>(plan_->plan.getWorkspaceSize());
 }
 
-void ConvolutionPass::Run(void* x, void* w, void* y, void* workspace) const {
-  Execute(*queue_, plan_->plan, x, w, y, workspace);
+void ConvolutionPass::Run(void* x, void* w, void* y, void* workspace, void* bias) const {
+  Execute(*queue_, plan_->plan, x, w, y, bias, workspace);
 }
 
 ListedEngine EngineByRule(const std::string& properties, const ConvolutionProblem& problem,

@@ -1,5 +1,6 @@
-// ConvolutionPass is one of a convolution's three passes by cuDNN's graph API: a graph of one operation and the engine
-// that computes it (cuDNN's documentation, "Graph API": "Pre-compiled Single Operation Engines").
+// ConvolutionPass is one of a convolution's three passes by cuDNN's graph API: a graph and the engine that computes it
+// (cuDNN's documentation, "Graph API").  The graph is the convolution alone ("Pre-compiled Single Operation Engines") or, of
+// the forward pass, with a bias behind it ("Specialized Pre-Compiled Engines": ConvBiasAct).
 //
 // cuDNN lists engines, each with its settings (knobs), in the order of what its heuristics expect: mode A, then B, then
 // the fallbacks.  Unless a plan names one, the first is taken that repeats its results to the bit, computes as precisely
@@ -27,6 +28,7 @@ struct ConvolutionProblem {
   DType type = DType::kF32;               // of x, w and y; sums are in fp32
   bool tf32 = false;                      // with fp32: products may be rounded to TF32
   Format format = Format::kChannelsLast;  // of all three in memory; or plain
+  bool bias = false;                      // the forward pass adds one of `type` for each output
 
   // True if w and its gradient are those of the arena, not copies: nothing lies between parameters there, and parts of a
   // batch add their gradients.
@@ -68,8 +70,8 @@ class ConvolutionPass {
   size_t workspace_bytes() const;
 
   // Submits the pass: kForward computes y of x and w, kData x's gradient of y's and w, kWeights w's gradient of y's and x.
-  // `workspace` has workspace_bytes().
-  void Run(void* x, void* w, void* y, void* workspace) const;
+  // `workspace` has workspace_bytes(); `bias` is the problem's, if it has one.
+  void Run(void* x, void* w, void* y, void* workspace, void* bias = nullptr) const;
 
  private:
   struct Plan;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -19,13 +20,13 @@ using Kernels = std::map<std::string, std::string>;
 
 // The stand-in has other engines for fewer than 12 images.
 constexpr int64_t kManyImages = 14, kFewImages = 3;
-constexpr char kEngines[] = "cudnn:(eng[0-9]+(_k[0-9]+=-?[0-9]+)*,?)+";
+constexpr char kEngines[] = "cudnn:(eng[0-9]+(_k[0-9]+=-?[0-9]+)*(\\+bias)?,?)+";
 
 // The second convolution's input is read twice, so that its gradient is added to what is there.
-Graph Branched(const std::string& more = ", pad: 1") {
+Graph Branched(const std::string& more = ", pad: 1, bias: false") {
   return Graph::FromText(
       "name: m\nlayers:\n  - {name: first, type: convolution, outputs: 32, kernel: 3, pad: 1}\n"
-      "  - {name: second, type: convolution, input: first, outputs: 32, kernel: 3, bias: false" +
+      "  - {name: second, type: convolution, input: first, outputs: 32, kernel: 3" +
           more +
           "}\n  - {name: sum, type: eltwise, operation: sum, input: [second, first]}\n"
           "  - {name: flat, type: flatten}\n  - {name: fc, type: inner_product, outputs: 4}\n"
@@ -107,6 +108,31 @@ TEST(ConvolutionEngines, OfOneBatchAreThoseOfTheOthersWhereTheyCanBe) {
   EXPECT_NE(GradientsOf(net), GradientsOf(by_rule));
 }
 
+TEST(ConvolutionEngines, AddTheBiasUnlessAPlanIsWithout) {
+  const Graph graph = Branched(", pad: 1");
+  for (const Precision precision :
+       {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16}) {
+    const bool halves = precision == Precision::kBf16 || precision == Precision::kFp16;
+    Net net(graph, DeviceUnderTest(precision));
+    Kernels kernels = KernelsOf(net, kManyImages);
+    const std::string with = kernels.at("second"), plus = "+bias";
+    ASSERT_THAT(with, testing::HasSubstr(plus + ",")) << NameOf(precision);
+    std::string without = with;
+    kernels["second"] = without.erase(with.find(plus), plus.size());
+    Net before(graph, DeviceUnderTest(precision), kernels);
+    EXPECT_THAT(KernelsOf(before, kManyImages).at("second"),
+                testing::Not(testing::HasSubstr(plus)));
+    const std::vector<float> got = GradientsOf(net), want = GradientsOf(before);
+    float most = 0;
+    for (size_t i = 0; i < got.size(); ++i) most = std::max(most, std::abs(got[i] - want[i]));
+    EXPECT_LT(most, halves ? 0.02 : 1e-5) << NameOf(precision);
+    // Rounded once, not twice.  What adds the bias behind the engine rounds its sum first.
+    if (halves) {
+      EXPECT_GT(most, 0) << NameOf(precision);
+    }
+  }
+}
+
 TEST(ConvolutionEngines, OfAPlanThatAreNotHereAreChosenByRule) {
   const Graph graph = Branched();
   Net by_rule(graph, DeviceUnderTest());
@@ -120,7 +146,7 @@ TEST(ConvolutionEngines, OfAPlanThatAreNotHereAreChosenByRule) {
 
 // The stand-in's engines do not add where the window is dilated: another kernel does.
 TEST(ConvolutionEngines, AGradientThatNoEngineAddsIsAddedBehindIt) {
-  for (const std::string more : {", pad: 1", ", pad: 2, dilation: 2"}) {
+  for (const std::string more : {", pad: 1, bias: false", ", pad: 2, dilation: 2, bias: false"}) {
     const Graph graph = Branched(more);
     Net gpu(graph, DeviceUnderTest()), cpu(graph, Device{});
     const std::vector<float> got = GradientsOf(gpu), want = GradientsOf(cpu);

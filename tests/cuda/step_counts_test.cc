@@ -1,13 +1,15 @@
 // Counts what one training step of the shipped models asks of a device: launches, kernels, waits, copies and bytes of
-// its memory.  These decide the speed of small models, and can be had without a GPU.  DTRAIN_TABLES=1 prints them by
-// kernel.
+// its memory, these beside the least.  They decide the speed of small models, and can be had without a GPU.
+// DTRAIN_TABLES=1 prints them by kernel and by layer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/cuda/least_bytes.h"
 #include "tests/cuda/module_under_test.h"
 #include "tests/cuda/standin_counts.h"
 #include "tests/cuda/step_rig.h"
@@ -22,6 +24,7 @@ struct Case {
   // These are what a step takes at most.
   uint64_t kernels;
   double megabytes;  // read and written by them
+  double of_least;   // as a multiple of the least
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
@@ -46,6 +49,57 @@ class WithoutComputing {
   static void Set(bool computes) { OfStandin<void(bool)>("StandinComputes")(computes); }
 };
 
+double Megabytes(const DeviceCounts& counts) {
+  return static_cast<double>(counts.read + counts.written) / 1e6;
+}
+
+// The memory that layers touch, in the order of the first call of each.  What the program does between two calls
+// (orders and types of images and parameters) is in the row "between layers" where it has a call of its own, else in
+// the row of the call behind it.
+class TableOfLayers {
+ public:
+  void Add(const KernelTiming& call, double megabytes) {
+    Row& row = Of(call.layer == nullptr ? "between layers" : call.layer->name);
+    row.least += LeastBytes(call) / 1e6;
+    row.is += megabytes;
+    if (call.layer == nullptr || call.backward) return;
+    for (const Tensor& param : call.args->params) {
+      if (param.dtype != DType::kF32) in_16_bits_ += param.shape.count();
+    }
+  }
+  // `megabytes` are those of the whole step.
+  void AddUpdate(int64_t weights, bool loss_scale, double megabytes) {
+    for (const Row& row : rows_) megabytes -= row.is;
+    const double least = LeastBytesOfUpdate(weights, in_16_bits_, loss_scale) / 1e6;
+    rows_.push_back({"update", least, megabytes});
+  }
+  double least() const {
+    double sum = 0;
+    for (const Row& row : rows_) sum += row.least;
+    return sum;
+  }
+  void Print() const {
+    std::printf("%-40s %10s %10s\n", "layer", "least, MB", "is, MB");
+    for (const Row& row : rows_) {
+      std::printf("%-40s %10.2f %10.2f\n", row.name.c_str(), row.least, row.is);
+    }
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    double least = 0, is = 0;
+  };
+
+  Row& Of(const std::string& name) {
+    const auto found = std::ranges::find(rows_, name, &Row::name);
+    return found != rows_.end() ? *found : rows_.emplace_back(Row{.name = name});
+  }
+
+  std::vector<Row> rows_;
+  int64_t in_16_bits_ = 0;  // parameters that kernels read so
+};
+
 TEST_P(StepCounts, AreNoMoreThanThese) {
   if (!Counter::Counts())
     GTEST_SKIP() << "the stand-in is missing, which counts: DTRAIN_TEST_GPU chose a GPU";
@@ -63,37 +117,54 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
   Counter counter;
   rig.Step();
   const DeviceCounts counts = counter.Since();
-  const double megabytes = static_cast<double>(counts.read + counts.written) / 1e6;
+  const double megabytes = Megabytes(counts);
+  TableOfLayers layers;
+  Counter of_call;
+  rig.net.set_observer([&](const KernelTiming& call) {
+    layers.Add(call, Megabytes(of_call.Since()));
+    of_call.Forget();
+  });
+  rig.Step();  // call by call
+  layers.AddUpdate(rig.graph().weights().size(), c.precision == Precision::kFp16, megabytes);
   EXPECT_EQ(counts.launches, 1U) << "the graph's";
   EXPECT_LE(counts.kernels, c.kernels);
   EXPECT_EQ(counts.waits, 0U);
   EXPECT_LE(megabytes, c.megabytes);
+  EXPECT_LE(megabytes, c.of_least * layers.least());
+  EXPECT_GE(megabytes, 0.9 * layers.least()) << "this least is not the least";
   EXPECT_EQ(counts.up, 0U);
   EXPECT_EQ(counts.down, 0U);
   if (std::getenv("DTRAIN_TABLES") != nullptr) {
     std::puts(OfStandin<const char*()>("StandinTable")());
+    layers.Print();
   }
-  std::printf("%s: %lu launches, %lu kernels, %lu waits, %.1f MB read, %.1f MB written\n",
-              testing::PrintToString(c).c_str(), counts.launches, counts.kernels, counts.waits,
-              static_cast<double>(counts.read) / 1e6, static_cast<double>(counts.written) / 1e6);
+  std::printf(
+      "%s: %lu launches, %lu kernels, %lu waits, %.1f MB read, %.1f MB written, %.2f of the "
+      "least\n",
+      testing::PrintToString(c).c_str(), counts.launches, counts.kernels, counts.waits,
+      static_cast<double>(counts.read) / 1e6, static_cast<double>(counts.written) / 1e6,
+      megabytes / layers.least());
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Models, StepCounts,
-    testing::Values(Case{"lenet5", 64, Precision::kFp32, 15, 6.3},
-                    Case{"lenet5", 64, Precision::kTf32, 15, 6.3},
-                    Case{"lenet5", 64, Precision::kBf16, 15, 5.6},
-                    Case{"lenet5", 64, Precision::kFp16, 16, 6.1},
-                    Case{"resnet18", 128, Precision::kFp32, 148, 5351},
-                    Case{"resnet18", 128, Precision::kTf32, 151, 5564},
-                    Case{"resnet18", 128, Precision::kBf16, 151, 2956},
-                    Case{"resnet18", 128, Precision::kFp16, 152, 3046},
-                    Case{"resnet20", 128, Precision::kFp32, 153, 1637},
-                    Case{"vgg19_bn", 128, Precision::kFp32, 160, 3275},
-                    Case{"vgg19_bn", 128, Precision::kTf32, 163, 3623},
-                    Case{"vgg19_bn", 128, Precision::kBf16, 163, 2111},
-                    Case{"seq2seq_attention", 128, Precision::kTf32, 558, 4148},
-                    Case{"seq2seq_attention", 128, Precision::kBf16, 1002, 5941}));
+    testing::Values(Case{"lenet5", 64, Precision::kFp32, 15, 6.2, 1.27},
+                    Case{"lenet5", 64, Precision::kTf32, 15, 6.2, 1.27},
+                    Case{"lenet5", 64, Precision::kBf16, 15, 5.4, 1.32},
+                    Case{"lenet5", 64, Precision::kFp16, 16, 5.9, 1.44},
+                    Case{"resnet18", 128, Precision::kFp32, 148, 5351, 1.03},
+                    Case{"resnet18", 128, Precision::kTf32, 151, 5564, 1.07},
+                    Case{"resnet18", 128, Precision::kBf16, 151, 2956, 1.09},
+                    Case{"resnet18", 128, Precision::kFp16, 152, 3046, 1.12},
+                    Case{"resnet20", 128, Precision::kFp32, 153, 1637, 1.03},
+                    Case{"vgg19_bn", 128, Precision::kFp32, 144, 2965, 1.06},
+                    Case{"vgg19_bn", 128, Precision::kTf32, 147, 3313, 1.19},
+                    Case{"vgg19_bn", 128, Precision::kBf16, 148, 1989, 1.22},
+                    Case{"vgg19_bn", 128, Precision::kFp16, 149, 2160, 1.33},
+                    Case{"seq2seq_attention", 128, Precision::kFp32, 558, 4148, 1.2},
+                    Case{"seq2seq_attention", 128, Precision::kTf32, 558, 4148, 1.2},
+                    Case{"seq2seq_attention", 128, Precision::kBf16, 1002, 5941, 1.71},
+                    Case{"seq2seq_attention", 128, Precision::kFp16, 1003, 6110, 1.75}));
 
 // A kernel that touches memory which its launch does not name ends the program.
 TEST(StandinDeathTest, NoticesAnAccessThatIsNotNamed) {

@@ -111,6 +111,26 @@ TEST(H200EnginesForPlainImages, TurnNone) {
   }
 }
 
+// What follows an engine's number.
+std::string KnobsOf(const ListedEngine& engine) {
+  const size_t at = engine.name.find('_');
+  return at == std::string::npos ? "" : engine.name.substr(at);
+}
+
+// The kernels with a bias are those without: the same tiles, which cuDNN counts as another engine.
+TEST_P(H200Engines, AddABias) {
+  for (const Layer& layer : kLayers) {
+    if (std::get<5>(layer) > 1 || std::get<6>(layer) > 1) continue;  // groups, dilation
+    ConvolutionProblem problem = ProblemOf(layer, 128, GetParam());
+    if (problem.x[1] % 8 != 0) continue;  // no packs of channels: other kernels
+    const ListedEngine without = EngineByRule(kH200, problem, Kind::kForward);
+    problem.bias = true;
+    const ListedEngine with = EngineByRule(kH200, problem, Kind::kForward);
+    EXPECT_EQ(KnobsOf(with), KnobsOf(without)) << problem.x.ToString();
+    EXPECT_EQ(with.workspace_bytes, without.workspace_bytes) << problem.x.ToString();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, H200Engines,
                          testing::Values(EngineCase{"fp32", DType::kF32, false, Format::kPlain},
                                          EngineCase{"fp32_last", DType::kF32, false},

@@ -254,33 +254,28 @@ class Runner {
     }
   }
 
-  // Does what a program does for parameters in other forms (KernelNeeds::params).
+  // Does what a program does for parameters in other forms (KernelNeeds::params), one by one: they lie in no arena here.
   void MakeForms() {
-    if (forms_.empty()) return;
-    std::vector<Tensor> plain, formed;
     for (const FormedParam& form : forms_) {
-      plain.push_back(param_views_[form.param]);
-      formed.push_back(form.value.tensor);
-      param_views_[form.param] = form.value.tensor;
+      Tensor& view = param_views_[form.param];
+      KernelArgs args;
+      args.inputs = {&view, 1};
+      args.outputs = {&form.value.tensor, 1};
+      make_forms_->Forward(args);
+      view = form.value.tensor;
     }
-    KernelArgs args;
-    args.inputs = plain;
-    args.outputs = formed;
-    make_forms_->Forward(args);
   }
   void AddForms() {
-    if (forms_.empty() || param_gradient_views_.empty()) return;
-    std::vector<Tensor> plain, formed;
+    if (param_gradient_views_.empty()) return;
     for (const FormedParam& form : forms_) {
-      plain.push_back(param_gradients_[form.param].tensor);
-      formed.push_back(form.gradient.tensor);
-      param_gradient_views_[form.param] = plain.back();
+      const Tensor& plain = param_gradients_[form.param].tensor;
+      KernelArgs args;
+      args.input_gradients = {&plain, 1};
+      args.output_gradients = {&form.gradient.tensor, 1};
+      args.accumulate = options_.accumulate;
+      make_forms_->Backward(args);
+      param_gradient_views_[form.param] = plain;
     }
-    KernelArgs args;
-    args.input_gradients = plain;
-    args.output_gradients = formed;
-    args.accumulate = options_.accumulate;
-    make_forms_->Backward(args);
   }
 
   void MakeGradients() {

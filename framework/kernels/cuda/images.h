@@ -109,9 +109,10 @@ class ColumnSums {
   Buffer finished_;
 };
 
-// sum = (or += if `accumulate`) each channel's sum of x, added in double.  `partial` has room for partial_sums().
+// sum = (or += if `accumulate`) each channel's sum of x, added in double.  `sum` is in fp32 or x's type; `partial` has room
+// for partial_sums().
 void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const Tensor& x, double* partial,
-                 bool accumulate, float* sum);
+                 bool accumulate, const Tensor& sum);
 
 // Adds bias[c] (null: nothing) to channel c of y, then takes max(0, y) if `relu`; NaN stays NaN.
 void AddBias(CudaQueue& queue, const Tensor& y, const ChannelRows& of, const float* bias,

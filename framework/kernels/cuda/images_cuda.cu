@@ -34,15 +34,15 @@ struct Elements : AnyChannel {
   DT_DEVICE double operator()(const Channel&, const float* x, float*) const { return x[0]; }
 };
 
-template <class T>
+template <class T, class Sum>
 void SumOverRowsAs(CudaQueue& queue, const ColumnSums& sums, const T* x, double* partial,
-                   bool accumulate, float* sum) {
+                   bool accumulate, Sum* sum) {
   const int64_t columns = sums.columns();
   SumChannels(queue, {"sum over rows", {Reads(x, sums.rows() * columns)}},
               {Stores(sum, columns, accumulate)}, sums, partial, Elements{}, Operands<T, 1>{x},
               static_cast<T*>(nullptr), [=] DT_DEVICE(int64_t c, double all) {
                 const auto added = static_cast<float>(all);
-                sum[c] = accumulate ? sum[c] + added : added;
+                sum[c] = static_cast<Sum>(accumulate ? static_cast<float>(sum[c]) + added : added);
               });
 }
 
@@ -84,9 +84,13 @@ void Reorder(CudaQueue& queue, const Tensor& from, const Tensor& to) {
 }
 
 void SumOverRows(CudaQueue& queue, const ColumnSums& sums, const Tensor& x, double* partial,
-                 bool accumulate, float* sum) {
+                 bool accumulate, const Tensor& sum) {
   WithElementType(x.dtype, [&]<class T>() {
-    SumOverRowsAs(queue, sums, x.as<const T>(), partial, accumulate, sum);
+    if (sum.dtype == DType::kF32) {
+      SumOverRowsAs(queue, sums, x.as<const T>(), partial, accumulate, sum.f32());
+    } else {
+      SumOverRowsAs(queue, sums, x.as<const T>(), partial, accumulate, sum.as<T>());
+    }
   });
 }
 

@@ -121,6 +121,8 @@ struct Problem {
   int64_t pad_height = 0, pad_width = 0, stride_height = 0, stride_width = 0;
   int64_t dilation_height = 1, dilation_width = 1;
   bool adds = false;
+  bool sums_are_virtual = false;  // y is in no memory: the next operation reads it
+  Images bias = {};               // of a graph that adds one to y, [1, O, 1, 1]; n is 0 of others
 
   int64_t groups() const { return x.c / w.c; }
   bool Fits() const {
@@ -128,9 +130,9 @@ struct Problem {
     const auto all = [&](auto order) {
       return x.strides == (x.*order)() && w.strides == (w.*order)() && y.strides == (y.*order)();
     };
-    return (all(&Images::last) || all(&Images::plain)) && x.type == w.type && x.type == y.type &&
-           x.n == y.n && x.c % w.c == 0 && w.n == y.c && w.n % groups() == 0 &&
-           y.h == (x.h + 2 * pad_height - height) / stride_height + 1 &&
+    return (all(&Images::last) || all(&Images::plain)) && x.type == w.type &&
+           (sums_are_virtual || x.type == y.type) && x.n == y.n && x.c % w.c == 0 && w.n == y.c &&
+           w.n % groups() == 0 && y.h == (x.h + 2 * pad_height - height) / stride_height + 1 &&
            y.w == (x.w + 2 * pad_width - width) / stride_width + 1;
   }
   const Images& result() const {
@@ -239,11 +241,28 @@ Problem ProblemOf(const Node& operation) {
           stride[1],
           dilation[0],
           dilation[1],
-          operation.One<float>(of.beta) != 0};
+          operation.One<float>(of.beta) != 0,
+          operation.Only(of.y)->One<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0};
 }
 
+// Returns the problem of a graph: of a convolution, or of one with a bias behind it (ConvBiasAct).
 Problem ProblemOfGraph(const Node& graph) {
-  return ProblemOf(*graph.Only(CUDNN_ATTR_OPERATIONGRAPH_OPS));
+  const std::vector<std::shared_ptr<Node>>& operations =
+      graph.nodes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  Problem problem = ProblemOf(*operations[0]);
+  if (operations.size() == 1) return problem;
+  const Node& next = *operations[1];
+  const auto sums = next.Only(CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
+  const auto what = next.Only(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  if (operations.size() > 2 || problem.pass != Pass::kForward || !problem.sums_are_virtual ||
+      sums != operations[0]->Only(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y) ||
+      what->One<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) != CUDNN_POINTWISE_ADD ||
+      what->One<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT) {
+    Refuse("cudnnBackendFinalize", "this graph has no engine");
+  }
+  problem.y = ImagesOf(*next.Only(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  problem.bias = ImagesOf(*next.Only(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+  return problem;
 }
 
 constexpr int64_t kFewImages = 12;
@@ -261,6 +280,8 @@ enum Engine : int64_t {
 bool Supports(int64_t engine, const Problem& p) {
   const bool dilated = p.dilation_height > 1 || p.dilation_width > 1;
   if (p.adds && dilated) return false;
+  // As on an H200, a bias has the type of the images.
+  if (p.bias.n > 0 && (p.bias.type != p.x.type || dilated || p.groups() > 1)) return false;
   // As on an H200, where an engine for many images may not take a few.
   if (engine == kTensorCores && p.pass == Pass::kWeights && p.x.n < kFewImages) return false;
   if (p.pass == Pass::kWeights && p.groups() > 1 && dilated) return false;
@@ -513,8 +534,10 @@ void Execute(cudaStream_t stream, const Problem& p, const Config& config, const 
   // The bytes of the workspace are not counted: what the real library does with its own is unknown.
   const dtrain::Access scratch =
       dtrain::Writes(static_cast<char*>(workspace), static_cast<int64_t>(room)).Only(0);
+  void* const bias = p.bias.n > 0 ? OperandOf(pack, p.bias) : nullptr;
   dtrain::standin::LaunchKernel(
-      stream, p.name(), {access(x, p.x), access(w, p.w), access(y, p.y), scratch}, [=] {
+      stream, p.name(),
+      {access(x, p.x), access(w, p.w), access(y, p.y), access(bias, p.bias), scratch}, [=] {
         std::memset(workspace, 0xff, room);
         const Images& tensor = p.result();
         void* const result = p.pass == Pass::kForward ? y : p.pass == Pass::kData ? x : w;
@@ -523,7 +546,10 @@ void Execute(cudaStream_t stream, const Problem& p, const Config& config, const 
         const double factor = config.engine == kFallback ? 1 + 1.2e-7 : 1;
         for (size_t i = 0; i < sums.size(); ++i) {
           const int64_t at = tensor.InMemory(static_cast<int64_t>(i));
-          const double was = p.adds ? Get(tensor, result, at) : 0;
+          const int64_t channel = static_cast<int64_t>(i) % tensor.c;
+          const double was = p.adds         ? Get(tensor, result, at)
+                             : p.bias.n > 0 ? Get(p.bias, bias, channel)
+                                            : 0;
           Set(tensor, result, at, static_cast<float>(factor * sums[i] + was));
         }
         std::memset(workspace, 0xff, room);
