@@ -207,7 +207,9 @@ inline std::vector<LayerCase> RecurrentCases() {
           of("two layers both ways with dropout",
              "{hidden: 3, layers: 2, bidirectional: true, dropout: 0.4}", 3, 4, 2),
           of("another pad", "{hidden: 3, pad: 0}", 3, 4, 2),
-          of("wider than a panel", "{hidden: 37, bidirectional: true}", 9, 3, 20)};
+          of("wider than a panel", "{hidden: 37, bidirectional: true}", 9, 3, 20),
+          // Its products have factors in packs of eight.
+          of("whole packs", "{hidden: 8, layers: 2, bidirectional: true}", 3, 4, 8)};
 }
 
 }  // namespace dtrain

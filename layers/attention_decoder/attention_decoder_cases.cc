@@ -260,7 +260,9 @@ DTRAIN_LAYER_CASES(
      Case("one place to look at", "{hidden: 3, embedding: 2}", {3, 1, 3, 4, 3, 7}),
      Case("another pad", "{hidden: 3, embedding: 2, pad: 0}", {4, 3, 3, 4, 3, 8}),
      Case("wider than a panel", "{hidden: 20, embedding: 18, attention: 19}",
-          {9, 3, 4, 34, 20, 61})});
+          {9, 3, 4, 34, 20, 61}),
+     // Its products have factors in packs of eight.
+     Case("whole packs", "{hidden: 8, embedding: 16, attention: 8}", {5, 3, 4, 8, 8, 24})});
 
 }  // namespace
 }  // namespace dtrain

@@ -60,7 +60,8 @@ class AttentionDecoderCuda : public Kernel {
   StepDecoder* step_decoder() override { return step_decoder_.get(); }
 
   void Forward(const KernelArgs& args) override {
-    const DecoderParams params = DecoderParams::Of(sizes_, args.params);
+    const DecoderParams params = ParamsOf(args);
+    params.Round(queue_);
     const int32_t* const target = args.inputs[3].i32();
     FindLengths(queue_, args.inputs[2].i32(), N_, sizes_.S, layer_.pad(), Lengths(args));
     DecoderKeys(queue_, params, EncoderOutputs(args), Keys(args));
@@ -82,7 +83,7 @@ class AttentionDecoderCuda : public Kernel {
   }
 
   void Backward(const KernelArgs& args) override {
-    const DecoderParams params = DecoderParams::Of(sizes_, args.params);
+    const DecoderParams params = ParamsOf(args);
     const DecoderParams gradients = DecoderParams::Of(sizes_, args.param_gradients);
     OutputGradients(args, params, gradients);
     for (const auto& [place, count] :
@@ -91,9 +92,12 @@ class AttentionDecoderCuda : public Kernel {
       ZeroFloats(queue_, Scratch(args, place), count);
     }
     for (int64_t t = T_ - 1; t >= 0; --t) BackwardStep(args, params, t);
-    RecurrentGradients(args, gradients);
+    const DeviceMatrix din =
+        ToRoundIn(queue_, Gates(args).Columns(0, 3 * sizes_.H), Scratch(args, factor_));
+    RoundOnce(queue_, din);
+    RecurrentGradients(args, gradients, din);
     AttentionGradients(args, gradients);
-    EmbeddingGradients(args, params, gradients);
+    EmbeddingGradients(args, params, gradients, din);
     if (args.input_gradients[0].data != nullptr) EncoderGradients(args, params);
     if (args.input_gradients[1].data != nullptr) {
       queue_.Copy(args.input_gradients[1].data, Scratch(args, dstate_),
@@ -116,6 +120,7 @@ class AttentionDecoderCuda : public Kernel {
     query_ = kept.Take(all * A);
     weights_ = kept.Take(all * S);
     keys_ = kept.Take(N_ * S * A);
+    rounded_ = kept.Take(DecoderParams::RoomToRound(queue_, sizes_));
     if (!training_) return;
     dfeatures_ = backward_.Take(all * F);
     before_ = backward_.Take(all * H);
@@ -125,8 +130,14 @@ class AttentionDecoderCuda : public Kernel {
     dv_ = backward_.Take(N_ * A);
     room_ = backward_.Take(N_ * S);
     dkeys_ = backward_.Take(N_ * S * A);
+    factor_ = backward_.Take(RoomToRound(queue_, all * std::max(V, GruCell::kRow * H)));
     sorted_ = backward_.Take(
         static_cast<int64_t>(embedding_gradient_.scratch_bytes() / sizeof(float)) + 1);
+  }
+
+  // In 16 bits each step would else round the weights again.
+  DecoderParams ParamsOf(const KernelArgs& args) const {
+    return DecoderParams::Of(sizes_, args.params, &queue_, Kept(args, rounded_));
   }
 
   // ---- places of the data; a matrix has a row for each (n, t) unless stated otherwise
@@ -207,7 +218,9 @@ class AttentionDecoderCuda : public Kernel {
   // Computes the gradients of fc_out, and dfeatures.
   void OutputGradients(const KernelArgs& args, const DecoderParams& params,
                        const DecoderParams& gradients) const {
-    const DeviceMatrix dy = All(args.output_gradients[0].f32(), sizes_.V);
+    const DeviceMatrix dy =
+        ToRoundIn(queue_, All(args.output_gradients[0].f32(), sizes_.V), Scratch(args, factor_));
+    RoundOnce(queue_, dy);
     SumOverRows(queue_, dy, args.accumulate, gradients.out_bias);
     WeightGradient(args, dy, Features(args), gradients.out);
     Multiply(queue_, dy, params.out, Scratch(args, dfeatures_, sizes_.features()));
@@ -242,9 +255,11 @@ class AttentionDecoderCuda : public Kernel {
     Multiply(queue_, dquery, params.query, dstate, {.add = true});
   }
 
-  void RecurrentGradients(const KernelArgs& args, const DecoderParams& gradients) const {
+  // `din` and below: the gradients by the input halves of the gates.
+  void RecurrentGradients(const KernelArgs& args, const DecoderParams& gradients,
+                          const DeviceMatrix& din) const {
     const auto [H, C, E, A, V, S] = sizes_;
-    const DeviceMatrix din = Gates(args).Columns(0, 3 * H), features = Features(args);
+    const DeviceMatrix features = Features(args);
     const DeviceMatrix dfrom_state = Scratch(args, dfrom_state_, 3 * H);
     WeightGradient(args, din, features.Columns(H, C), gradients.context);
     WeightGradient(args, din, features.Columns(H + C, E), gradients.embedded);
@@ -264,10 +279,10 @@ class AttentionDecoderCuda : public Kernel {
   }
 
   void EmbeddingGradients(const KernelArgs& args, const DecoderParams& params,
-                          const DecoderParams& gradients) const {
+                          const DecoderParams& gradients, const DeviceMatrix& din) const {
     const auto [H, C, E, A, V, S] = sizes_;
     const DeviceMatrix de = Scratch(args, dfeatures_, sizes_.features()).Columns(H + C, E);
-    Multiply(queue_, Gates(args).Columns(0, 3 * H), params.embedded, de, {.add = true});
+    Multiply(queue_, din, params.embedded, de, {.add = true});
     for (int64_t t = 0; t < T_; ++t) Drop(args, t, StepOf(de, t));
     embedding_gradient_.Write(queue_, Tokens(args), de, args.accumulate, gradients.embedding.data,
                               Scratch(args, sorted_));
@@ -296,16 +311,17 @@ class AttentionDecoderCuda : public Kernel {
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
   // The offsets are in floats.  These are kept from forward to backward: for each (n, t) the token, features [F], gates
-  // [4 H], query [A] and weights [S]; for each n the length and keys [S, A].
+  // [4 H], query [A] and weights [S]; for each n the length and keys [S, A]; the weights in 16 bits.
   FloatRoom saved_, forward_, backward_;
   int64_t lengths_ = 0, tokens_ = 0, features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, keys_ = 0;
+  int64_t rounded_ = 0;
   // These are offsets in Forward's scratch memory, with one row per sentence, and per t.
   int64_t from_state_ = 0, sums_ = 0, forced_ = 0;
   // These are offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state),
   // dfrom_state [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S]
-  // and dkeys [S, A].
+  // and dkeys [S, A]; and a factor in 16 bits.
   int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, sorted_ = 0;
-  int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0;
+  int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0, factor_ = 0;
 };
 
 std::unique_ptr<Kernel> MakeAttentionDecoderCuda(const KernelRequest& request, const KernelOffer&) {

@@ -7,25 +7,48 @@ namespace dtrain {
 
 using P = AttentionDecoder;
 
-DecoderParams DecoderParams::Of(const DecoderSizes& s, std::span<const Tensor> params) {
+DecoderParams DecoderParams::Of(const DecoderSizes& s, std::span<const Tensor> params,
+                                const CudaQueue* queue, float* rounded) {
   const auto matrix = [&](P::Param which, int64_t rows, int64_t columns) {
     return DeviceMatrix::Dense(params[which].f32(), rows, columns);
   };
-  const DeviceMatrix attn = matrix(P::kAttnWeight, s.A, s.H + s.C);
-  const DeviceMatrix in = matrix(P::kWeightIn, 3 * s.H, s.E + s.C);
+  const auto factor = [&](P::Param which, int64_t rows, int64_t columns) {
+    const DeviceMatrix of = matrix(which, rows, columns);
+    if (queue == nullptr) return of;
+    float* const room = rounded;
+    rounded += dtrain::RoomToRound(*queue, rows * columns);
+    return ToRoundIn(*queue, of, room);
+  };
+  const DeviceMatrix attn = factor(P::kAttnWeight, s.A, s.H + s.C);
+  const DeviceMatrix in = factor(P::kWeightIn, 3 * s.H, s.E + s.C);
   return {.sizes = s,
           .query = attn.Columns(0, s.H),
           .keys = attn.Columns(s.H, s.C),
           .embedding = matrix(P::kEmbedding, s.V, s.E),
           .embedded = in.Columns(0, s.E),
           .context = in.Columns(s.E, s.C),
-          .state = matrix(P::kWeightState, 3 * s.H, s.H),
-          .out = matrix(P::kOutWeight, s.V, s.features()),
+          .state = factor(P::kWeightState, 3 * s.H, s.H),
+          .out = factor(P::kOutWeight, s.V, s.features()),
           .keys_bias = params[P::kAttnBias].f32(),
           .v = params[P::kV].f32(),
           .bias_in = params[P::kBiasIn].f32(),
           .bias_state = params[P::kBiasState].f32(),
           .out_bias = params[P::kOutBias].f32()};
+}
+
+int64_t DecoderParams::RoomToRound(const CudaQueue& queue, const DecoderSizes& s) {
+  int64_t floats = 0;
+  for (const int64_t numbers :
+       {s.A * (s.H + s.C), 3 * s.H * (s.E + s.C), 3 * s.H * s.H, s.V * s.features()}) {
+    floats += dtrain::RoomToRound(queue, numbers);
+  }
+  return floats;
+}
+
+void DecoderParams::Round(CudaQueue& queue) const {
+  for (const DeviceMatrix& factor : {query, keys, embedded, context, state, out}) {
+    RoundOnce(queue, factor);
+  }
 }
 
 void DecoderKeys(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& encoder_outputs,

@@ -22,7 +22,11 @@ struct DecoderParams {
   DeviceMatrix out;                // [V, H + C + E]
   float *keys_bias, *v, *bias_in, *bias_state, *out_bias;
 
-  static DecoderParams Of(const DecoderSizes& sizes, std::span<const Tensor> params);
+  // With `queue`, the factors of products have 16 bits in `rounded`, RoomToRound floats, once Round has been called.
+  static DecoderParams Of(const DecoderSizes& sizes, std::span<const Tensor> params,
+                          const CudaQueue* queue = nullptr, float* rounded = nullptr);
+  static int64_t RoomToRound(const CudaQueue& queue, const DecoderSizes& sizes);
+  void Round(CudaQueue& queue) const;
 };
 
 // Refers to the memory of the rows of a step.

@@ -44,10 +44,9 @@ double BatchNorm(const KernelArgs& args, bool backward) {
   return OnceEach(args, true) + BytesOf(args.output_gradients) + 2 * x;
 }
 
-// Scores are read for the largest and the sum, and for the gradient, which the forward call writes.
+// Scores are read for the largest and the sum, and again for the gradient.
 double Loss(const KernelArgs& args, bool backward) {
-  if (backward) return 0;
-  return 2 * BytesOf(args.inputs[0]) + BytesOf(args.input_gradients);
+  return BytesOf(args.inputs[0]) + (backward ? BytesOf(args.input_gradients) : 0);
 }
 
 // The table's rows that no sentence has are zeros, which are written like the others.
@@ -71,7 +70,8 @@ double GruCell(double hidden, bool backward, bool to_input) {
   return (1 + 4 + 1 + 4 + 3 + 3 + 3 + 2 + 1 + (to_input ? 3 : 0)) * hidden;
 }
 
-double Gru(const RecurrentLayer& layer, const KernelArgs& args, bool backward) {
+// `factor`: bytes of a weight in a product, here and below.
+double Gru(const RecurrentLayer& layer, const KernelArgs& args, bool backward, double factor) {
   const Tensor& x = args.inputs[0];
   const double rows = static_cast<double>(x.shape[0] * x.shape[1]);
   const double steps = static_cast<double>(x.shape[1]);
@@ -80,8 +80,11 @@ double Gru(const RecurrentLayer& layer, const KernelArgs& args, bool backward) {
   const bool to_input = backward && args.input_gradients[0].data != nullptr;
   double least = 0;
   for (int64_t d = 0; d < layer.directions(); ++d) {
-    const double in = BytesOf(args.params[layer.ParamOf(0, d, RecurrentLayer::kWeightIn)]);
-    const double state = BytesOf(args.params[layer.ParamOf(0, d, RecurrentLayer::kWeightState)]);
+    const auto weight = [&](RecurrentLayer::Part part) {
+      return factor * static_cast<double>(args.params[layer.ParamOf(0, d, part)].shape.count());
+    };
+    const double in = weight(RecurrentLayer::kWeightIn);
+    const double state = weight(RecurrentLayer::kWeightState);
     least += rows * value * GruCell(hidden, backward, to_input) + BytesOf(x) + steps * state;
     if (!backward || to_input) least += in;
   }
@@ -91,9 +94,12 @@ double Gru(const RecurrentLayer& layer, const KernelArgs& args, bool backward) {
 
 // As the step's words may be those of the step before, each step computes all of the step: scores of the source's
 // words, the cell, and the scores of the vocabulary.
-double Decoder(const AttentionDecoder& layer, const KernelArgs& args, bool backward) {
+double Decoder(const AttentionDecoder& layer, const KernelArgs& args, bool backward,
+               double factor) {
   using Param = AttentionDecoder::Param;
-  const auto weight = [&](Param p) { return BytesOf(args.params[p]); };
+  const auto weight = [&](Param p) {
+    return factor * static_cast<double>(args.params[p].shape.count());
+  };
   const DecoderSizes sizes = DecoderSizes::Of(layer, args.inputs[0].shape);
   const double value = static_cast<double>(SizeOf(args.outputs[0].dtype));
   const double samples = static_cast<double>(args.inputs[0].shape[0]);
@@ -129,15 +135,18 @@ double Decoder(const AttentionDecoder& layer, const KernelArgs& args, bool backw
 
 }  // namespace
 
-double LeastBytes(const KernelTiming& call) {
+double LeastBytes(const KernelTiming& call, Precision precision) {
   if (call.layer == nullptr) return 0;
   const std::string& type = call.layer->type;
   const KernelArgs& args = *call.args;
+  const double factor = precision == Precision::kBf16 || precision == Precision::kFp16 ? 2 : 4;
   if (type == "gru") {
-    return Gru(dynamic_cast<const RecurrentLayer&>(*call.layer->layer), args, call.backward);
+    const auto& layer = dynamic_cast<const RecurrentLayer&>(*call.layer->layer);
+    return Gru(layer, args, call.backward, factor);
   }
   if (type == "attention_decoder") {
-    return Decoder(dynamic_cast<const AttentionDecoder&>(*call.layer->layer), args, call.backward);
+    const auto& layer = dynamic_cast<const AttentionDecoder&>(*call.layer->layer);
+    return Decoder(layer, args, call.backward, factor);
   }
   static const std::map<std::string, double (*)(const KernelArgs&, bool)> kOthers{
       {"convolution", Product}, {"inner_product", Product},      {"batch_norm", BatchNorm},

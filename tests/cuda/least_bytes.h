@@ -16,8 +16,9 @@
 
 namespace dtrain {
 
-// Returns the least of one call, 0 for a kernel that the program has inserted.
-double LeastBytes(const KernelTiming& call);
+// Returns the least of one call, 0 for a kernel that the program has inserted.  `precision` is the device's: in 16 bits
+// products read weights that have 16.
+double LeastBytes(const KernelTiming& call, Precision precision);
 
 // Returns the least of an update of `weights` weights by SGD with momentum: three vectors are read, two written; of
 // those that kernels read in 16 bits, a copy is written.  With a loss scale all gradients are looked at before the first

@@ -16,28 +16,33 @@ inline CudaQueue& ProductQueueOf(const Device& device) {
   return queue;
 }
 
-// A non-owning view of a row-major matrix in the GPU's memory; rows are `stride` (>= columns) floats apart.
+// A non-owning view of a row-major matrix in the GPU's memory; rows are `stride` (>= columns) numbers apart.
 struct DeviceMatrix {
   float* data = nullptr;
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t stride = 0;
+  // The same numbers in the precision's 16 bits, for a factor of many products (RoundOnce); null: each product rounds.
+  uint16_t* rounded = nullptr;
 
   static DeviceMatrix Dense(const float* data, int64_t rows, int64_t columns) {
     return {const_cast<float*>(data), rows, columns, columns};
   }
 
   DeviceMatrix Rows(int64_t first, int64_t count) const {
-    return {data + first * stride, count, columns, stride};
+    return {data + first * stride, count, columns, stride, RoundedAt(first * stride)};
   }
   DeviceMatrix Columns(int64_t first, int64_t count) const {
-    return {data + first, rows, count, stride};
+    return {data + first, rows, count, stride, RoundedAt(first)};
   }
   // Returns the `count` rows first, first + step, first + 2 step, ...  With step = T this is step `first` of a tensor
   // [N, T, W].
   DeviceMatrix Every(int64_t step, int64_t first, int64_t count) const {
-    return {data + first * stride, count, columns, step * stride};
+    return {data + first * stride, count, columns, step * stride, RoundedAt(first * stride)};
   }
+
+ private:
+  uint16_t* RoundedAt(int64_t i) const { return rounded == nullptr ? nullptr : rounded + i; }
 };
 
 namespace access {
@@ -60,6 +65,20 @@ struct ProductOptions {
 };
 void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& c,
               const ProductOptions& options = {});
+
+// A factor of several products is rounded once:
+//
+//   const DeviceMatrix w = ToRoundIn(queue, matrix, room);
+//   RoundOnce(queue, w);       // else the products round w each
+//   Multiply(queue, x, w, y); Multiply(queue, z, w, u);
+//
+// Returns the floats of room for `numbers` numbers, a matrix's rows of whole strides; 0 if the precision has no 16 bits.
+int64_t RoomToRound(const CudaQueue& queue, int64_t numbers);
+// Returns the matrix with `room` for its 16 bits; without, if the precision has none or its rows are no whole packs, which
+// tensor cores want.
+DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room);
+// Rounds matrix.data to matrix.rounded, if that is not null.
+void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix);
 
 // Matrices of equal size; each begins `apart` floats after the previous one.
 struct DeviceMatrices {

@@ -42,7 +42,9 @@ struct Factor {
   int64_t apart;
 };
 
-// Rounds the factor to the precision's 16 bits, if it has such. cuBLAS's own modes (FAST_16BF, FAST_16F) would only
+cudaDataType BlasTypeOf(DType type) { return type == DType::kF16 ? CUDA_R_16F : CUDA_R_16BF; }
+
+// Rounds the factor to the precision's 16 bits, if it has such and that is not done. cuBLAS's own modes (FAST_16BF, FAST_16F) would only
 // allow it to round; it might choose fp32 or TF32 instead.
 Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrices& matrices) {
   const DeviceMatrix& matrix = matrices.first;
@@ -50,12 +52,15 @@ Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrice
   if (type == DType::kF32) {
     return {matrix.data, CUDA_R_32F, Leading(matrix), matrices.apart};
   }
+  if (matrix.rounded != nullptr && count == 1) {
+    return {matrix.rounded, BlasTypeOf(type), Leading(matrix), 0};
+  }
   const int64_t stride =
       (matrix.columns + 7) / 8 * 8;  // rows are multiples of 16 bytes for tensor cores
   const int64_t apart = matrix.rows * stride;
   void* const room = queue.FactorRoom(number, static_cast<size_t>(count * apart) * 2);
   RoundRows(queue, count, matrices, stride, type, room);
-  return {room, type == DType::kF16 ? CUDA_R_16F : CUDA_R_16BF, static_cast<int>(stride), apart};
+  return {room, BlasTypeOf(type), static_cast<int>(stride), apart};
 }
 
 // TF32 is only allowed, not required: cuBLAS uses fp32 where it expects that to be faster.
@@ -73,6 +78,22 @@ void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, co
   DT_CUDA(cublasGemmEx, queue.blas(), p.op_b, p.op_a, p.m, p.n, p.k, &p.one, right.data, right.type,
           right.leading, left.data, left.type, left.leading, &p.beta, c.data, CUDA_R_32F,
           Leading(c), ComputeTypeOf(queue.precision()), CUBLAS_GEMM_DEFAULT);
+}
+
+int64_t RoomToRound(const CudaQueue& queue, int64_t numbers) {
+  return FactorTypeOf(queue.precision()) == DType::kF32 ? 0 : (numbers + 1) / 2;
+}
+
+DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room) {
+  if (RoomToRound(queue, 1) == 0 || matrix.stride % 8 != 0) return matrix;
+  matrix.rounded = reinterpret_cast<uint16_t*>(room);
+  return matrix;
+}
+
+void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix) {
+  if (matrix.rounded == nullptr) return;
+  const DType type = FactorTypeOf(queue.precision());
+  RoundRows(queue, 1, {matrix}, matrix.stride, type, matrix.rounded);
 }
 
 void MultiplyEach(CudaQueue& queue, int64_t count, const DeviceMatrices& a, const DeviceMatrices& b,

@@ -1,6 +1,7 @@
 #include "framework/kernels/cuda/recurrent.h"
 
 #include <algorithm>
+#include <array>
 
 #include "framework/kernels/cuda/rows.h"
 
@@ -51,6 +52,12 @@ class RecurrentKernelCuda : public Kernel {
   void Forward(const KernelArgs& args) override {
     FindLengths(queue_, args.inputs[1].i32(), batch_, steps_, layer_.pad(), Lengths(args));
     for (int64_t k = 0; k < layer_.layers(); ++k) {
+      for (int64_t d = 0; d < directions_; ++d) {
+        RoundOnce(queue_, Weight(args, k, d, Part::kWeightIn));
+        RoundOnce(queue_, Weight(args, k, d, Part::kWeightState));
+      }
+    }
+    for (int64_t k = 0; k < layer_.layers(); ++k) {
       const DeviceMatrix x = ReadBy(args, k, dropped_forward_);
       for (int64_t d = 0; d < directions_; ++d) {
         Multiply(queue_, x, Weight(args, k, d, Part::kWeightIn), GatesOf(args, k, d),
@@ -63,13 +70,20 @@ class RecurrentKernelCuda : public Kernel {
   void Backward(const KernelArgs& args) override {
     for (int64_t k = layer_.layers() - 1; k >= 0; --k) {
       const DeviceMatrix x = ReadBy(args, k, dropped_);
+      std::array<DeviceMatrix, 2> dgates;  // by direction
       for (int64_t d = 0; d < directions_; ++d) {
         BackwardSteps(args, k, d);
-        ParamGradients(args, k, d, x);
+        const int64_t room = factor_ + d * RoomToRound(queue_, batch_ * steps_ * row_);
+        dgates[d] = ToRoundIn(queue_, GatesOf(args, k, d), Scratch(args, room));
+        RoundOnce(queue_, dgates[d]);
+        ParamGradients(args, k, d, x, dgates[d]);
       }
       float* const dx = k == 0 ? args.input_gradients[0].f32() : Scratch(args, dbelow_);
       if (dx == nullptr) continue;
-      InputGradients(args, k, dx);
+      for (int64_t d = 0; d < directions_; ++d) {
+        Multiply(queue_, dgates[d], Weight(args, k, d, Part::kWeightIn), All(dx, InputsOf(k)),
+                 {.add = d > 0});
+      }
       if (k > 0 && Drops()) Drop(args, k - 1, dx, dx);
     }
   }
@@ -86,7 +100,12 @@ class RecurrentKernelCuda : public Kernel {
     FloatRoom& kept = training_ ? saved_ : forward_;
     lengths_ = kept.Take(batch_);
     for (int64_t k = 0; k < layer_.layers(); ++k) {
-      for (int64_t d = 0; d < directions_; ++d) rows_.push_back(kept.Take(all * row_));
+      for (int64_t d = 0; d < directions_; ++d) {
+        rows_.push_back(kept.Take(all * row_));
+        for (const Part part : {Part::kWeightIn, Part::kWeightState}) {
+          rounded_.push_back(kept.Take(RoomToRound(queue_, gates_ * ColumnsOf(k, part))));
+        }
+      }
       if (k + 1 < layer_.layers()) outputs_.push_back(kept.Take(all * width_));
     }
     if (!training_) return;
@@ -94,6 +113,7 @@ class RecurrentKernelCuda : public Kernel {
     dbelow_ = backward_.Take(between);
     before_ = backward_.Take(all * hidden_);
     dfrom_state_ = backward_.Take(cell_.same_gradients ? 0 : all * gates_);
+    factor_ = backward_.Take(directions_ * RoomToRound(queue_, all * row_));
     dstate_ = backward_.Take(batch_ * hidden_);
     dcarry_ = backward_.Take(cell_.carries ? batch_ * hidden_ : 0);
   }
@@ -134,9 +154,15 @@ class RecurrentKernelCuda : public Kernel {
   const float* Param(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
     return args.params[layer_.ParamOf(k, d, part)].f32();
   }
+  int64_t ColumnsOf(int64_t k, Part part) const {
+    return part == Part::kWeightIn ? InputsOf(k) : hidden_;
+  }
+  // In 16 bits each step would else round it again.
   DeviceMatrix Weight(const KernelArgs& args, int64_t k, int64_t d, Part part) const {
-    return DeviceMatrix::Dense(Param(args, k, d, part), gates_,
-                               part == Part::kWeightIn ? InputsOf(k) : hidden_);
+    const DeviceMatrix weight =
+        DeviceMatrix::Dense(Param(args, k, d, part), gates_, ColumnsOf(k, part));
+    const int64_t place = 2 * Lane(k, d) + (part == Part::kWeightState);
+    return ToRoundIn(queue_, weight, Kept(args, rounded_[place]));
   }
 
   void Drop(const KernelArgs& args, int64_t k, const float* from, float* to) const {
@@ -218,8 +244,9 @@ class RecurrentKernelCuda : public Kernel {
             .before_stride = before.stride};
   }
 
-  // Computes the parameter gradients of one direction of layer k, whose input was x.
-  void ParamGradients(const KernelArgs& args, int64_t k, int64_t d, const DeviceMatrix& x) const {
+  // Computes the parameter gradients of one direction of layer k, whose input was x, from those by its gates.
+  void ParamGradients(const KernelArgs& args, int64_t k, int64_t d, const DeviceMatrix& x,
+                      const DeviceMatrix& dgates) const {
     const auto gradients = [&](Part weight, Part bias, const DeviceMatrix& by,
                                const DeviceMatrix& read) {
       const auto of = [&](Part part) {
@@ -229,16 +256,10 @@ class RecurrentKernelCuda : public Kernel {
                {.transpose_a = true, .add = args.accumulate});
       SumOverRows(queue_, by, args.accumulate, of(bias));
     };
-    gradients(Part::kWeightIn, Part::kBiasIn, GatesOf(args, k, d), x);
-    gradients(Part::kWeightState, Part::kBiasState, StateGatesOf(args, k, d),
+    gradients(Part::kWeightIn, Part::kBiasIn, dgates, x);
+    gradients(Part::kWeightState, Part::kBiasState,
+              cell_.same_gradients ? dgates : StateGatesOf(args, k, d),
               All(Scratch(args, before_), hidden_));
-  }
-
-  void InputGradients(const KernelArgs& args, int64_t k, float* dx) const {
-    for (int64_t d = 0; d < directions_; ++d) {
-      Multiply(queue_, GatesOf(args, k, d), Weight(args, k, d, Part::kWeightIn),
-               All(dx, InputsOf(k)), {.add = d > 0});
-    }
   }
 
   const RecurrentLayer& layer_;
@@ -252,12 +273,14 @@ class RecurrentKernelCuda : public Kernel {
   CudaQueue& queue_;
 
   // These are offsets in floats. rows_ has one for each layer and direction, rows_[Lane(k, d)]; in training, rows_,
-  // outputs_ and lengths_ are offsets into the saved memory.
+  // outputs_, rounded_ and lengths_ are offsets into the saved memory.
   FloatRoom forward_, backward_, saved_;
   std::vector<int64_t> rows_, outputs_;
+  std::vector<int64_t> rounded_;  // two for each layer and direction: the weights in 16 bits
   int64_t lengths_ = 0;
   int64_t from_state_ = 0, dropped_forward_ = 0;
   int64_t dropped_ = 0, dbelow_ = 0, before_ = 0, dfrom_state_ = 0, dstate_ = 0, dcarry_ = 0;
+  int64_t factor_ = 0;
 };
 
 }  // namespace
