@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "tests/cuda/least_bytes.h"
 #include "tests/cuda/module_under_test.h"
@@ -121,6 +122,7 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
   Counter counter;
   rig.Step();
   const DeviceCounts counts = counter.Since();
+  const std::string by_kernel = OfStandin<const char*()>("StandinTable")();
   const double megabytes = Megabytes(counts);
   TableOfLayers layers(c.precision);
   Counter of_call;
@@ -139,7 +141,7 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
   EXPECT_EQ(counts.up, 0U);
   EXPECT_EQ(counts.down, 0U);
   if (std::getenv("DTRAIN_TABLES") != nullptr) {
-    std::puts(OfStandin<const char*()>("StandinTable")());
+    std::puts(by_kernel.c_str());
     layers.Print();
   }
   std::printf(

@@ -22,7 +22,7 @@ TF32 = {"convolution forward": 200e12, "convolution data gradient": 200e12,
         "convolution weight gradient": 110e12, "a product of matrices": 150e12}
 FACTOR = {"tf32": 1, "bf16": 1.9, "fp16": 1.9, "fp32": 0.2}
 # FLOPs of convolutions and products in a step, of which the passes take a third each.
-FLOPS = {"resnet18": 3.329e9 * 128, "vgg19_bn": 2.385e9 * 128, "lenet5": 2.3e6 * 64,
+FLOPS = {"resnet18": 3.329e9 * 128, "resnet20": 0.245e9 * 128, "vgg19_bn": 2.385e9 * 128, "lenet5": 2.3e6 * 64,
          "seq2seq_attention": 1.70e9 * 128}
 AIMS = {("resnet18", "bf16"): 450, ("resnet18", "tf32"): 270, ("resnet18", "fp32"): 67,
         ("vgg19_bn", "bf16"): 500, ("lenet5", "fp32"): 9000, ("seq2seq_attention", "tf32"): 250}
