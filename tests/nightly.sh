@@ -4,6 +4,7 @@
 #   tests/nightly.sh [STEP]...     default: all, some three hours on two cores
 #
 #   documents    every command of the documents for users
+#   long         whole runs that take long (NIGHTLY in tests/CMakeLists.txt)
 #   isa          all folders of numbers with the instruction set capped at AVX2 and at AVX
 #   seeds        ten thousand random histories of each kind
 #   injections   real harm to 100 runs under --workers and to 30 under mpirun
@@ -21,6 +22,7 @@ cd "$(dirname "$0")/.." || exit
 . tests/passes.sh
 
 documents() { test_pass release documents -R '^system\.DocumentsSystemTest\.'; }
+long() { test_pass release long -R '^[a-z_]+\.nightly$'; }
 isa() {
   local ended=0
   ONEDNN_MAX_CPU_ISA=AVX2 test_pass release avx2 -R '^(device|kernels|solver|nn|comm|compress|golden)\.' || ended=1
@@ -43,7 +45,7 @@ release() { test_pass release rest -R '^(core|config|data|checkpoint|strategies|
 asan() { configure asan && build asan all && test_pass asan rest -E '^(core|config|data|checkpoint|strategies|comm_mpi|nn|cuda|real_data|system|scripts)\.'; }
 clang() { launch/install-packages.sh --with-clang && cmake --preset clang -DDTRAIN_TESTS=ON && build clang all; }
 
-steps=(documents isa seeds injections alone release asan clang)
+steps=(documents long isa seeds injections alone release asan clang)
 [ $# = 0 ] || steps=("$@")
 launch/install-packages.sh --with-tests || exit
 configure release && build release all || exit

@@ -21,7 +21,7 @@ cd "$(dirname "$0")/.."
 
 logic=(core config data checkpoint strategies)
 threads=(comm exchange)
-nightly='^(faults\.injections|system\.DocumentsSystemTest\.)'
+nightly='^(faults\.injections|system\.DocumentsSystemTest\.|[a-z_]+\.nightly$)'
 
 status=0
 launch/install-packages.sh --with-tests

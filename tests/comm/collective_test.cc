@@ -13,6 +13,7 @@
 #include "framework/core/error.h"
 #include "tests/comm/collective_conformance.h"
 #include "tests/comm/schedule_traffic.h"
+#include "tests/support/worlds.h"
 
 namespace dtrain {
 namespace {
@@ -30,7 +31,7 @@ TEST_P(LocalCollectiveTest, Conforms) {
 
 INSTANTIATE_TEST_SUITE_P(Conformance, LocalCollectiveTest,
                          ::testing::Combine(::testing::ValuesIn(CollectiveNames()),
-                                            ::testing::Values(1, 2, 3, 4, 5, 8)),
+                                            ::testing::ValuesIn(Worlds({1, 2, 3, 4, 5, 8}))),
                          [](const auto& info) {
                            return std::get<0>(info.param) + std::to_string(std::get<1>(info.param));
                          });

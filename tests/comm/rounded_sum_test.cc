@@ -3,6 +3,7 @@
 
 #include "framework/comm/local/local_world.h"
 #include "tests/comm/collective_conformance.h"
+#include "tests/support/worlds.h"
 
 namespace dtrain {
 namespace {
@@ -70,7 +71,7 @@ TEST_P(RoundedSumTest, LosesNothingAndAgreesOnAllRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Plans, RoundedSumTest,
                          testing::Combine(testing::ValuesIn(Plans()),
-                                          testing::Values(1, 2, 3, 5, 8)),
+                                          testing::ValuesIn(Worlds({1, 2, 3, 5, 8}))),
                          [](const auto& info) {
                            return std::get<0>(info.param) + std::to_string(std::get<1>(info.param));
                          });

@@ -11,6 +11,7 @@
 #include "tests/comm/sparse_world.h"
 #include "tests/support/counting_transport.h"
 #include "tests/support/seeds.h"
+#include "tests/support/worlds.h"
 
 namespace dtrain {
 namespace {
@@ -357,7 +358,7 @@ TEST(SparseCollective, BytesInsideANodeAreCounted) {
 class SparseCollectiveThreads : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 INSTANTIATE_TEST_SUITE_P(Conformance, SparseCollectiveThreads,
                          ::testing::Combine(::testing::Values("gather", "gtopk", "oktopk"),
-                                            ::testing::Values(1, 2, 3, 5, 8)),
+                                            ::testing::ValuesIn(Worlds({1, 2, 3, 5, 8}))),
                          [](const auto& info) {
                            return std::get<0>(info.param) + std::to_string(std::get<1>(info.param));
                          });

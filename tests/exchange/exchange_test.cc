@@ -14,6 +14,7 @@
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "tests/exchange/exchange_fixture.h"
 #include "tests/support/strategy_text.h"
+#include "tests/support/worlds.h"
 
 namespace dtrain {
 namespace {
@@ -75,7 +76,7 @@ TEST_P(ScheduleTest, EndsWithTheSequentialWeightsInAnyWorld) {
   LayerGradients timed = kPieces;
   timed.ready = {0.001, 0.002, 0.004, 0.01};
   timed.reduce_seconds = [](int64_t bytes) { return 0.003 + 1e-8 * static_cast<double>(bytes); };
-  for (const int ranks : {2, 3, 4, 5, 8}) {
+  for (const int ranks : Worlds({2, 3, 4, 5, 8})) {
     const std::vector<float>& expected = Expected(ranks, 0);
     LocalWorld::Run(ranks, [&](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = ranks}, 0);
