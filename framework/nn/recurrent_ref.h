@@ -200,8 +200,7 @@ inline std::vector<LayerCase> RecurrentCases() {
                      .tolerance = kTolerance,
                      .input_classes = {0, 9}};
   };
-  return {of("one step", "{hidden: 3}", 2, 1, 2),
-          of("sentences", "{hidden: 5}", 4, 6, 3),
+  return {of("one step", "{hidden: 3}", 2, 1, 2), of("sentences", "{hidden: 5}", 4, 6, 3),
           of("both ways", "{hidden: 4, bidirectional: true}", 5, 5, 7),
           of("two layers", "{hidden: 3, layers: 2}", 3, 4, 5),
           of("two layers both ways with dropout",
