@@ -10,6 +10,7 @@
 #   kernels    the kernels of one step of each model, with their times on the device
 #   runs       whole runs: training, resuming, several ranks, every family of strategies
 #   ranks      several ranks on one GPU: the sums in its memory, and steps a second of ResNet-18 with 1, 2 and 4 ranks
+#   simulate   simulations whose gradients are computed on the GPU: milliseconds of one of ResNet-18 with 64 images
 #   select     selections of one value in a thousand, beside torch.topk on the GPU
 #   full       accuracies: LeNet-5 12 epochs, ResNet-18 and VGG-19 30, Seq2Seq 10
 #   studies    configs/studies/gssp_{resnet18,vgg19,seq2seq}.yaml on the GPU
@@ -26,7 +27,7 @@ build=$root/build/release
 [ ! -e "$root/bundle.txt" ] || build=$root/bin
 standin=""
 logs=gpu-logs
-all="layers models speed kernels runs ranks select full studies sanitizer"
+all="layers models speed kernels runs ranks simulate select full studies sanitizer"
 parts=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -40,7 +41,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(layers models speed kernels runs ranks select sanitizer)
+[ ${#parts[@]} -gt 0 ] || parts=(layers models speed kernels runs ranks simulate select sanitizer)
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
 work=$(mktemp -d)
@@ -154,6 +155,23 @@ steps_of_ranks() {
   echo "$1 ranks by $2: $(grep -oE '"samples_per_second": *[0-9.]+' "$run/summary.json" | head -n 1) with batches of 128"
 }
 
+# Strategy, and the steps of a short and of a longer run of four virtual workers: what both have in common, the start and the
+# evaluation, does not count.
+virtual_gradients() {
+  local strategy=$1 steps began config=resnet18_cifar10 images=64 short=() took=()
+  shift
+  [ -z "$standin" ] || { config=lenet5_mnist && images=2 && short=(--set data.limit=32); }
+  for steps in "$@"; do
+    began=$(date +%s%N)
+    limited "$dtrain" simulate --numeric --config "$root/configs/runs/$config.yaml" --workers 4 \
+      --set batch=$((4 * images)) --set strategy.name="$strategy" --set max_steps="$steps" --set precision=tf32 --device cuda \
+      "${short[@]}" -q >/dev/null
+    took+=($(($(date +%s%N) - began)))
+  done
+  awk -v strategy="$strategy" -v images="$images" -v gradients=$((4 * ($2 - $1))) -v ns=$((took[1] - took[0])) \
+    'BEGIN { printf "%s: %.2f ms for a virtual gradient of %d images, with its update\n", strategy, ns / gradients / 1e6, images }'
+}
+
 layers='Layers/LayerSuite.*:Layers/LayerKernels.*:Layers/LayerBatches.*:BadValues.*:DropoutMasks.*:GpuS*:StepGraphs.*:LossScaling.*:DeviceDataset.*:Rules/*:*PooledConvolution*:ConvolutionEngines.*:Cuda*:*OnTheGpu.*:-CudaRunTest.*:CudaStandinTest.*'
 
 run_part() {
@@ -196,6 +214,15 @@ run_part() {
       steps_of_ranks 2 ordered
       steps_of_ranks 4 ordered
       steps_of_ranks 2 ring  # in host memory
+      ;;
+    simulate)
+      tests 'SimulationOnAGpu.*:CudaRunTest.TheEnginesOfAPlanAreFollowed'
+      if [ -z "${DTRAIN_DATA:-}" ]; then
+        echo "DTRAIN_DATA names no folder of data sets: times are left out"
+        return
+      fi
+      virtual_gradients allreduce 20 120
+      virtual_gradients ps_asp 20 120
       ;;
     select)
       local sizes=1000000,10000000,100000000

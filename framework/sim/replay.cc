@@ -108,6 +108,7 @@ class Replayer {
 Replayer::Replayer(const SimulationSetup& setup, const std::vector<std::vector<Event>>& logs)
     : spec_(EachActorApart(setup.exchange)),
       source_(*setup.source),
+      pools_(source_.Memory()),
       initial_{pools_.CopyOf(spec_.start.weights), 0, {0, spec_.size()}} {
   const int actors = spec_.placement().actors();
   for (ActorId actor = 0; actor < actors; ++actor) AddActor(actor);

@@ -145,6 +145,7 @@ struct Simulation::World {
 
 Simulation::World::World(const SimulationSetup& given)
     : setup(Completed(given)),
+      pools(given.source == nullptr ? BlobMemory() : given.source->Memory()),
       network(events, setup.cluster.network, setup.exchange.placement().ranks(),
               setup.exchange.rank_nodes, setup.seed),
       compute(setup.cluster, setup.profile, setup.exchange.placement().workers, setup.seed) {

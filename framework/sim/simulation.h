@@ -39,6 +39,8 @@ class GradientSource {
   virtual StepReport End(int worker) = 0;
   // The worker has died and computes no more steps.
   virtual void Died(int /*worker*/) {}
+  // Returns the memory for the simulation's vectors: pinned, if a device copies weights and gradients in every step.
+  virtual BlobMemory Memory() const { return {}; }
 };
 
 // Progress of a simulation, for readers on other threads.

@@ -43,6 +43,7 @@ NumericEngine::NumericEngine(const RunConfig& config, const Graph& graph, Execut
   for (int worker = 0; worker < workers; ++worker) {
     Worker& own = workers_[worker];
     own.state = Buffer(static_cast<size_t>(graph.state().size()) * sizeof(float));
+    if (const auto& queue = lanes_[0].net->device().queue) own.state.PinFor(queue);
     graph.InitializeState(own.state.f32());
   }
   CountFrom(0);

@@ -40,6 +40,11 @@ class NumericEngine : public GradientSource {
   int64_t Begin(int worker, int64_t step, const Blob& weights, float* gradients) override;
   StepReport End(int worker) override;
   void Died(int worker) override { workers_[worker].lives = false; }
+  BlobMemory Memory() const override {
+    BlobMemory memory;
+    memory.pinned_for = lanes_[0].net->device().queue;
+    return memory;
+  }
 
   // It is called for each step that ends, with its worker, its number and the training results of its samples.
   using Watcher = std::function<void(int worker, int64_t step, const TrainedEpoch& found)>;

@@ -154,10 +154,10 @@ TEST_P(StepCounts, AreNoMoreThanThese) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, StepCounts,
-    testing::Values(Case{"lenet5", 64, Precision::kFp32, 15, 6.2, 1.27},
-                    Case{"lenet5", 64, Precision::kTf32, 15, 6.2, 1.27},
-                    Case{"lenet5", 64, Precision::kBf16, 15, 5.4, 1.32},
-                    Case{"lenet5", 64, Precision::kFp16, 16, 5.9, 1.36},
+    testing::Values(Case{"lenet5", 64, Precision::kFp32, 15, 5.2, 1.08},
+                    Case{"lenet5", 64, Precision::kTf32, 15, 5.2, 1.08},
+                    Case{"lenet5", 64, Precision::kBf16, 15, 4.5, 1.09},
+                    Case{"lenet5", 64, Precision::kFp16, 16, 5.0, 1.14},
                     Case{"resnet18", 128, Precision::kFp32, 148, 5351, 1.03},
                     Case{"resnet18", 128, Precision::kTf32, 151, 5564, 1.07},
                     Case{"resnet18", 128, Precision::kBf16, 151, 2956, 1.09},

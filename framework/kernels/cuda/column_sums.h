@@ -34,12 +34,14 @@ void SumColumns(CudaQueue& queue, const KernelLaunch& launch,
   static_assert(ColumnSums::kTile == loops::kTile && ColumnSums::kLanes == loops::kLanes);
 #endif
   unsigned* const finished = sums.finished();
+  const bool joins = sums.slices() > 1;
+  const int64_t parts = joins ? sums.partial_sums() : 0;
   ForEachColumn(queue,
                 {launch.name,
                  launch.accesses,
                  done_accesses,
-                 {Writes(partial, sums.partial_sums()), Reads(partial, sums.partial_sums()),
-                  Updates(finished, sums.tiles())}},
+                 {Writes(partial, parts), Reads(partial, parts),
+                  Updates(finished, joins ? sums.tiles() : 0)}},
                 sums.rows(), sums.columns(), sums.slices(), partial, finished, value, done, beside);
 }
 

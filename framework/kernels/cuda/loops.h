@@ -125,6 +125,10 @@ __global__ void EachColumn(int64_t rows, int64_t columns, T* partial, unsigned* 
     }
   }
   sum = JoinLanes(lanes, sum);
+  if (slices == 1) {  // then no other block has a part
+    if (first_lane && column < columns) done(column, sum);
+    return;
+  }
   if (first_lane && column < columns) partial[blockIdx.y * columns + column] = sum;
   __threadfence();
   __syncthreads();
@@ -176,8 +180,8 @@ void ForEachRow(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t col
 }
 
 // Calls done(column, value(0, column) + value(1, column) + ...) for every column, in an order of additions that depends
-// on the three numbers alone.  `partial` is room for slices * columns sums.  `finished` is a counter for every 32
-// columns, which are 0, and are 0 again afterwards.  `beside` is done on blocks of its own.
+// on the three numbers alone.  `partial` is room for slices * columns sums, which one slice does not touch.  `finished`
+// is a counter for every 32 columns, which are 0, and are 0 again afterwards.  `beside` is done on blocks of its own.
 template <class T, class Value, class Done, class F>
 void ForEachColumn(CudaQueue& queue, const KernelLaunch&, int64_t rows, int64_t columns,
                    int64_t slices, T* partial, unsigned* finished, Value value, Done done,
@@ -234,11 +238,18 @@ void ForEachColumn(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, i
                    const Beside<F>& beside) {
   loops::InStream(queue, launch, [=] {
     for (int64_t i = 0; i < beside.count; ++i) beside.f(i);
+    const auto sum_of = [=](int64_t slice, int64_t column) {
+      T sum{};
+      for (int64_t row = slice; row < rows; row += slices) sum = sum + value(row, column);
+      return sum;
+    };
     for (int64_t column = 0; column < columns; ++column) {
+      if (slices == 1) {
+        done(column, sum_of(0, column));
+        continue;
+      }
       for (int64_t slice = 0; slice < slices; ++slice) {
-        T sum{};
-        for (int64_t row = slice; row < rows; row += slices) sum = sum + value(row, column);
-        partial[slice * columns + column] = sum;
+        partial[slice * columns + column] = sum_of(slice, column);
       }
       T all{};
       for (int64_t slice = 0; slice < slices; ++slice) {
@@ -246,7 +257,7 @@ void ForEachColumn(CudaQueue& queue, const KernelLaunch& launch, int64_t rows, i
       }
       done(column, all);
     }
-    if (*finished != 0) std::abort();
+    if (slices > 1 && *finished != 0) std::abort();
   });
 }
 
