@@ -12,8 +12,8 @@
 //
 // The forward pass has the bias in its graph, where an engine takes it: by the same kernels with the same knobs as without
 // (tests/cudnn), which saves a pass over y.  They take a bias of the images' type alone, so in 16 bits it has another
-// form, as the weights.  Else one pass of ours adds it, with the ReLU, whose NaN cuDNN need not keep.  Backward sums the
-// bias's gradient in double in a fixed order.
+// form, and so has its gradient, as those of the weights.  Else one pass of ours adds it, with the ReLU, whose NaN cuDNN
+// need not keep.  Backward sums the bias's gradient in double in a fixed order.
 //
 // With `precision: bf16` or fp16 images and their gradients have 16 bits: cuDNN reads and writes them as they are (the
 // table in framework/device/README.md).
@@ -143,6 +143,7 @@ class ConvolutionCuda : public Kernel {
     const bool packs = problem.type == DType::kF32 || problem.x[1] % 8 == 0;
     const bool has_bias = request.layer->Params().size() > 1;
     *with_bias = has_bias && !request.fused_relu && packs && (names_bias || !named);
+    if (names_bias && !*with_bias) choice.engine.clear();  // it is another graph's
     if (*with_bias) {
       ConvolutionProblem fused = problem;
       fused.bias = true;
@@ -150,7 +151,7 @@ class ConvolutionCuda : public Kernel {
         return {request.device, fused, Kind::kForward, choice};
       } catch (const NoEngineError&) {
         *with_bias = false;
-        choice.engine.clear();  // it is another graph's
+        choice.engine.clear();
       }
     }
     return {request.device, problem, Kind::kForward, choice};

@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 
+#include "framework/core/check.h"
 #include "framework/nn/recurrent_layer.h"
 #include "layers/attention_decoder/attention_decoder.h"
 
@@ -64,7 +65,7 @@ double FinalState(const KernelArgs& args, bool backward) {
 // (3H each), what backward needs is written (4H), the state is written and read.  Backward: the gradient of the output,
 // what was saved and the state before are read, gradients of the gates are written (4H) and read by the products for
 // the state before (3H), for both weights (3H each) and, `to_input`, for the input; the gradient that a step hands on
-// is written and read.
+// is written and read, and the state before read again for its weights.
 double GruCell(double hidden, bool backward, bool to_input) {
   if (!backward) return (3 + 3 + 4 + 1 + 1) * hidden;
   return (1 + 4 + 1 + 4 + 3 + 3 + 3 + 2 + 1 + (to_input ? 3 : 0)) * hidden;
@@ -72,6 +73,7 @@ double GruCell(double hidden, bool backward, bool to_input) {
 
 // `factor`: bytes of a weight in a product, here and below.
 double Gru(const RecurrentLayer& layer, const KernelArgs& args, bool backward, double factor) {
+  DT_CHECK(layer.layers() == 1);
   const Tensor& x = args.inputs[0];
   const double rows = static_cast<double>(x.shape[0] * x.shape[1]);
   const double steps = static_cast<double>(x.shape[1]);

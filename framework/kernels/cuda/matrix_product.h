@@ -22,7 +22,8 @@ struct DeviceMatrix {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t stride = 0;
-  // The same numbers in the precision's 16 bits, for a factor of many products (RoundOnce); null: each product rounds.
+  // The same numbers in the precision's 16 bits, for a factor of many products (RoundOnce); null, or not at 16 bytes: each
+  // product rounds.
   uint16_t* rounded = nullptr;
 
   static DeviceMatrix Dense(const float* data, int64_t rows, int64_t columns) {

@@ -52,7 +52,8 @@ Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrice
   if (type == DType::kF32) {
     return {matrix.data, CUDA_R_32F, Leading(matrix), matrices.apart};
   }
-  if (matrix.rounded != nullptr && count == 1) {
+  const bool aligned = reinterpret_cast<uintptr_t>(matrix.rounded) % 16 == 0;
+  if (matrix.rounded != nullptr && aligned && count == 1) {
     return {matrix.rounded, BlasTypeOf(type), Leading(matrix), 0};
   }
   const int64_t stride =
