@@ -1,5 +1,7 @@
 #include "layers/attention_decoder/decoder_step_cuda.h"
 
+#include <array>
+
 #include "framework/kernels/cuda/cells.h"
 #include "framework/kernels/cuda/rows.h"
 
@@ -7,28 +9,42 @@ namespace dtrain {
 
 using P = AttentionDecoder;
 
+namespace {
+
+// A parameter that is a factor of products in every step.
+struct Factor {
+  P::Param param;
+  int64_t rows, columns;
+};
+
+std::array<Factor, 4> FactorsOf(const DecoderSizes& s) {
+  return {{{P::kAttnWeight, s.A, s.H + s.C},
+           {P::kWeightIn, 3 * s.H, s.E + s.C},
+           {P::kWeightState, 3 * s.H, s.H},
+           {P::kOutWeight, s.V, s.features()}}};
+}
+
+}  // namespace
+
 DecoderParams DecoderParams::Of(const DecoderSizes& s, std::span<const Tensor> params,
                                 const CudaQueue* queue, float* rounded) {
-  const auto matrix = [&](P::Param which, int64_t rows, int64_t columns) {
-    return DeviceMatrix::Dense(params[which].f32(), rows, columns);
-  };
-  const auto factor = [&](P::Param which, int64_t rows, int64_t columns) {
-    const DeviceMatrix of = matrix(which, rows, columns);
-    if (queue == nullptr) return of;
-    float* const room = rounded;
+  std::array<DeviceMatrix, 4> factors;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const auto [param, rows, columns] = FactorsOf(s)[i];
+    factors[i] = DeviceMatrix::Dense(params[param].f32(), rows, columns);
+    if (queue == nullptr) continue;
+    factors[i] = ToRoundIn(*queue, factors[i], rounded);
     rounded += dtrain::RoomToRound(*queue, rows * columns);
-    return ToRoundIn(*queue, of, room);
-  };
-  const DeviceMatrix attn = factor(P::kAttnWeight, s.A, s.H + s.C);
-  const DeviceMatrix in = factor(P::kWeightIn, 3 * s.H, s.E + s.C);
+  }
+  const auto& [attn, in, state, out] = factors;
   return {.sizes = s,
           .query = attn.Columns(0, s.H),
           .keys = attn.Columns(s.H, s.C),
-          .embedding = matrix(P::kEmbedding, s.V, s.E),
+          .embedding = DeviceMatrix::Dense(params[P::kEmbedding].f32(), s.V, s.E),
           .embedded = in.Columns(0, s.E),
           .context = in.Columns(s.E, s.C),
-          .state = factor(P::kWeightState, 3 * s.H, s.H),
-          .out = factor(P::kOutWeight, s.V, s.features()),
+          .state = state,
+          .out = out,
           .keys_bias = params[P::kAttnBias].f32(),
           .v = params[P::kV].f32(),
           .bias_in = params[P::kBiasIn].f32(),
@@ -38,9 +54,8 @@ DecoderParams DecoderParams::Of(const DecoderSizes& s, std::span<const Tensor> p
 
 int64_t DecoderParams::RoomToRound(const CudaQueue& queue, const DecoderSizes& s) {
   int64_t floats = 0;
-  for (const int64_t numbers :
-       {s.A * (s.H + s.C), 3 * s.H * (s.E + s.C), 3 * s.H * s.H, s.V * s.features()}) {
-    floats += dtrain::RoomToRound(queue, numbers);
+  for (const Factor& factor : FactorsOf(s)) {
+    floats += dtrain::RoomToRound(queue, factor.rows * factor.columns);
   }
   return floats;
 }

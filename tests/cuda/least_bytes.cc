@@ -14,14 +14,14 @@ double BytesOf(const Tensor& tensor) {
   return static_cast<double>(tensor.shape.count()) * static_cast<double>(SizeOf(tensor.dtype));
 }
 
-// Of those that the call has: a null gradient is not wanted.
+// Adds up those that the call has: a null gradient is not wanted.
 double BytesOf(std::span<const Tensor> tensors) {
   return std::accumulate(tensors.begin(), tensors.end(), 0.0, [](double sum, const Tensor& t) {
     return t.data == nullptr ? sum : sum + BytesOf(t);
   });
 }
 
-// What a gradient costs that is added to what another layer has written, beyond its being written.
+// Returns what it costs to add a gradient to one that another layer has written, beyond writing it.
 double ReadToAdd(const KernelArgs& args) {
   return args.adds_input_gradient ? BytesOf(args.input_gradients[0]) : 0;
 }
@@ -50,15 +50,9 @@ double Loss(const KernelArgs& args, bool backward) {
   return BytesOf(args.inputs[0]) + (backward ? BytesOf(args.input_gradients) : 0);
 }
 
-// The table's rows that no sentence has are zeros, which are written like the others.
-double Embedding(const KernelArgs& args, bool backward) {
-  if (backward) return OnceEach(args, true);
-  return 2 * BytesOf(args.outputs);
-}
-
-double FinalState(const KernelArgs& args, bool backward) {
-  if (backward) return OnceEach(args, true);
-  return 2 * BytesOf(args.outputs);
+// A layer that takes some rows of a tensor reads no others.  Its gradient has zeros in those, which are written.
+double TakenRows(const KernelArgs& args, bool backward) {
+  return backward ? OnceEach(args, true) : 2 * BytesOf(args.outputs);
 }
 
 // A GRU's cell over all steps, in values for each sample and step.  Forward: the input's product is written and read
@@ -113,7 +107,7 @@ double Decoder(const AttentionDecoder& layer, const KernelArgs& args, bool backw
   const double attn_state = weight(Param::kAttnWeight) * H / (H + C);
   const double attn_words = weight(Param::kAttnWeight) - attn_state;
   const double cell = weight(Param::kWeightIn) + weight(Param::kWeightState);
-  // Of each step: the products of the state, of the cell's input and of the scores.
+  // Each step reads the weights of the state, of the cell's input and of the scores.
   const double weights = attn_state + cell + weight(Param::kOutWeight);
   const double features = H + C + E;
   if (!backward) {
@@ -129,7 +123,7 @@ double Decoder(const AttentionDecoder& layer, const KernelArgs& args, bool backw
   const double attention = words * (C + A + 2 * A) + rows * (C + A + A + H);
   const double step =
       cell + attn_state + attention + rows * (GruCell(H, true, true) + 2 * (E + C) + 2 * A + H + E);
-  // Of all steps together: the words' gradients from contexts and from keys, and the keys' weights.
+  // One product over all steps each gives the words' gradients from contexts and from keys, and the keys' weights.
   const double after = steps * rows * (S + C) + words * (A + C) + attn_words + words * (A + C);
   return scores + steps * step + after + BytesOf(args.param_gradients) +
          BytesOf(args.input_gradients);
@@ -152,7 +146,7 @@ double LeastBytes(const KernelTiming& call, Precision precision) {
   }
   static const std::map<std::string, double (*)(const KernelArgs&, bool)> kOthers{
       {"convolution", Product}, {"inner_product", Product},      {"batch_norm", BatchNorm},
-      {"embedding", Embedding}, {"softmax_cross_entropy", Loss}, {"final_state", FinalState}};
+      {"embedding", TakenRows}, {"softmax_cross_entropy", Loss}, {"final_state", TakenRows}};
   const auto found = kOthers.find(type);
   return (found == kOthers.end() ? OnceEach : found->second)(args, call.backward);
 }

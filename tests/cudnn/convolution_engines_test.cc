@@ -111,7 +111,7 @@ TEST(H200EnginesForPlainImages, TurnNone) {
   }
 }
 
-// What follows an engine's number.
+// Returns what follows an engine's number in its name.
 std::string KnobsOf(const ListedEngine& engine) {
   const size_t at = engine.name.find('_');
   return at == std::string::npos ? "" : engine.name.substr(at);

@@ -254,7 +254,7 @@ class Runner {
     }
   }
 
-  // Does what a program does for parameters in other forms (KernelNeeds::params), one by one: they lie in no arena here.
+  // Converts parameters as a program does (KernelNeeds::params), one call each: here their memory is not contiguous.
   void MakeForms() {
     for (const FormedParam& form : forms_) {
       Tensor& view = param_views_[form.param];
