@@ -34,9 +34,9 @@ sanitize() {  # preset; the sanitizers' settings, and how programs are started u
   esac
 }
 
-archs=(-UDTRAIN_CUDA_ARCHS -UCMAKE_CUDA_FLAGS)  # arguments of cmake: for which GPUs, and how; here as for users
+options=(-UDTRAIN_CUDA_ARCHS -UCMAKE_CUDA_FLAGS -UCMAKE_CUDA_FLAGS_RELEASE)  # of cmake; here as for users
 configure() {  # preset, folders of tests that are run in another build
-  cmake --preset "$1" "${archs[@]}" -DDTRAIN_TESTS=ON -DDTRAIN_CUDA=AUTO -DDTRAIN_TESTS_ELSEWHERE="$(IFS=';'; echo "${*:2}")"
+  cmake --preset "$1" "${options[@]}" -DDTRAIN_TESTS=ON -DDTRAIN_CUDA=AUTO -DDTRAIN_TESTS_ELSEWHERE="$(IFS=';'; echo "${*:2}")"
 }
 
 build() {  # preset, targets

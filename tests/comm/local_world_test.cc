@@ -7,6 +7,7 @@
 
 #include "framework/core/error.h"
 #include "tests/comm/transport_conformance.h"
+#include "tests/support/worlds.h"
 
 namespace dtrain {
 namespace {
@@ -27,7 +28,7 @@ TEST_P(LocalTransportTest, Conforms) {
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const TransportScenario& scenario : TransportScenarios()) {
-    for (const int ranks : {1, 2, 3, 5, 8}) cases.push_back({scenario, ranks});
+    for (const int ranks : Worlds({1, 2, 3, 5, 8})) cases.push_back({scenario, ranks});
   }
   return cases;
 }

@@ -22,8 +22,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kOnDigits[] =
-    "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=256 "
-    "--set data.test_samples=16 --set batch=32 --set epochs=1 --set device=cuda ";
+    "train --config $CONFIGS/quickstart.yaml --set data.name=digits --set data.train_samples=128 "
+    "--set data.test_samples=16 --set batch=16 --set epochs=1 --set device=cuda ";
 
 // Runs the program with the module under test.
 class CudaRunTest : public SystemTest {
@@ -118,7 +118,7 @@ TEST_F(CudaRunTest, EverySolverTrainsAsOnTheCpu) {
   for (const std::string solver : {"sgd --set solver.nesterov=true --set solver.clip_norm=1",
                                    "adam --set solver.clip_norm=1", "adamw"}) {
     const std::string run = std::string(kOnDigits) + "--set epochs=2 --set solver.name=" + solver +
-                            " --set accumulate=2 ";
+                            " --set accumulate=2 --set data.train_samples=256 --set batch=32 ";
     const std::string name = solver.substr(0, solver.find(' '));
     const Outcome gpu = Run(run + "--output " + name);
     ASSERT_EQ(gpu.code, 0) << gpu.err;
@@ -325,8 +325,8 @@ layers:
   - {name: loss, type: softmax_cross_entropy, input: [fc, label]}
 )";
   const std::string run = std::string(kOnDigits) +
-                          "--set model.name=$OUT/model.yaml --set data.train_samples=40 "
-                          "--set batch=16 --set epochs=2 --set precision=tf32 ";
+                          "--set model.name=$OUT/model.yaml --set data.train_samples=20 "
+                          "--set batch=8 --set epochs=2 --set precision=tf32 ";
   const auto kernel = [&](const std::string& file) {
     const auto plan = nlohmann::json::parse(Slurp(folder_ / file));
     return plan.at("kernels").at("conv2").get<std::string>();

@@ -13,6 +13,7 @@
 #include "framework/exchange/inline_exchange.h"
 #include "framework/exchange/threaded/threaded_exchange.h"
 #include "tests/exchange/exchange_fixture.h"
+#include "tests/support/worlds.h"
 
 namespace dtrain {
 namespace {
@@ -178,7 +179,7 @@ TEST_P(SumsTest, LoseNothingAndAgreeOnAllRanks) {
   const std::unique_ptr<Strategy> strategy = MakeStrategy("{name: allreduce, fusion_bytes: 5000}");
   CompressConfig compress = MakeCompress("{name: topk, density: 0.05}");
   compress.exchange = GetParam();
-  for (const int ranks : {1, 2, 3, 5, 8}) {
+  for (const int ranks : Worlds({1, 2, 3, 5, 8})) {
     std::vector<std::vector<float>> weights(ranks), kept(ranks);
     LocalWorld::Run(ranks, [&](Transport& transport) {
       RankInputs inputs(*strategy, {.workers = ranks}, 0);

@@ -59,17 +59,23 @@ function(dtrain_library name)
       "-O3;-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx512bf16;-mfma;-mamx-tile;-mamx-bf16;-mprefer-vector-width=512"
       "${amx_sources}" "${ARG_LINK}")
     if(DTRAIN_TESTS)
-      dtrain_isa_objects(${name} emulated "-O3" "${amx_sources}" "${ARG_LINK}")
+      dtrain_isa_objects(${name} emulated "-O1" "${amx_sources}" "${ARG_LINK}")
     endif()
   endif()
 endfunction()
 
-# dtrain_precompiled(name [OPTIMISE level] HEADERS header... LINK target...): makes a set for targets with the same
-# compiler flags, including the level of dtrain_optimise.
+# dtrain_precompiled(name [LIKE set] [OPTIMISE level] HEADERS header... LINK target...): makes a set for targets with the
+# same compiler flags, OpenMP's and the level of dtrain_optimise included.  Under a sanitizer the level is the preset's, and
+# the set is that of LIKE.
 function(dtrain_precompiled name)
-  cmake_parse_arguments(ARG "" "OPTIMISE" "HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "LIKE;OPTIMISE" "HEADERS;LINK" ${ARGN})
+  set(set ${name})
+  if(ARG_LIKE AND DTRAIN_SANITIZE)
+    set(set ${ARG_LIKE})
+  endif()
+  set_property(GLOBAL PROPERTY DTRAIN_SET_${name} ${set})
   set_property(GLOBAL PROPERTY DTRAIN_OPTIMISE_${name} ${ARG_OPTIMISE})
-  if(NOT DTRAIN_PRECOMPILE)
+  if(NOT DTRAIN_PRECOMPILE OR NOT set STREQUAL name)
     return()
   endif()
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
@@ -77,15 +83,17 @@ function(dtrain_precompiled name)
   dtrain_compile_options(dtrain_precompiled_${name})
   dtrain_optimise(dtrain_precompiled_${name} "${ARG_OPTIMISE}")
   target_precompile_headers(dtrain_precompiled_${name} PRIVATE ${ARG_HEADERS})
-  target_link_libraries(dtrain_precompiled_${name} PRIVATE ${ARG_LINK})
+  target_link_libraries(dtrain_precompiled_${name} PRIVATE ${ARG_LINK} OpenMP::OpenMP_CXX)
 endfunction()
 
 # Compiles a target with a set of dtrain_precompiled.
 function(dtrain_use_precompiled target name)
+  get_property(set GLOBAL PROPERTY DTRAIN_SET_${name})
   get_property(level GLOBAL PROPERTY DTRAIN_OPTIMISE_${name})
   dtrain_optimise(${target} "${level}")
+  target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
   if(DTRAIN_PRECOMPILE)
-    target_precompile_headers(${target} REUSE_FROM dtrain_precompiled_${name})
+    target_precompile_headers(${target} REUSE_FROM dtrain_precompiled_${set})
   endif()
 endfunction()
 
@@ -119,7 +127,7 @@ endfunction()
 # For code whose speed does not matter: level g for commands, 1 for tests that compute, 0 for other tests.  -O1 compiles in
 # two thirds of the time of -O3, -Og in two thirds of that.  Presets with sanitizers have no more than -O1 anyway.
 function(dtrain_optimise target level)
-  if(NOT level STREQUAL "")
+  if(NOT level STREQUAL "" AND NOT DTRAIN_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<OR:$<CONFIG:Release>,$<STREQUAL:${level},0>>:-O${level}>)
   endif()
 endfunction()
