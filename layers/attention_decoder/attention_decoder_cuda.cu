@@ -62,6 +62,8 @@ class AttentionDecoderCuda : public Kernel {
   void Forward(const KernelArgs& args) override {
     const DecoderParams params = ParamsOf(args);
     params.Round(queue_);
+    RoundOnce(queue_, EncoderOutputs(args));
+    RoundOnce(queue_, FirstState(args));
     const int32_t* const target = args.inputs[3].i32();
     FindLengths(queue_, args.inputs[2].i32(), N_, sizes_.S, layer_.pad(), Lengths(args));
     DecoderKeys(queue_, params, EncoderOutputs(args), Keys(args));
@@ -76,7 +78,11 @@ class AttentionDecoderCuda : public Kernel {
                       Tokens(args) + t, T_);
       }
       TakeRows(queue_, Tokens(args) + t, T_, params.embedding, e);
-      Drop(args, t, e);
+      if (Drops()) {
+        Drop(args, t, e);
+      } else {
+        RoundOnce(queue_, e);
+      }
       DecoderStep(queue_, params, RowsAt(args, params, t));
       DecoderLogits(queue_, params, StepOf(Features(args), t), StepOf(Logits(args), t));
     }
@@ -92,12 +98,10 @@ class AttentionDecoderCuda : public Kernel {
       ZeroFloats(queue_, Scratch(args, place), count);
     }
     for (int64_t t = T_ - 1; t >= 0; --t) BackwardStep(args, params, t);
-    const DeviceMatrix din =
-        ToRoundIn(queue_, Gates(args).Columns(0, 3 * sizes_.H), Scratch(args, factor_));
-    RoundOnce(queue_, din);
-    RecurrentGradients(args, gradients, din);
+    RoundOnce(queue_, KeyGradients(args));
+    RecurrentGradients(args, gradients);
     AttentionGradients(args, gradients);
-    EmbeddingGradients(args, params, gradients, din);
+    EmbeddingGradients(args, params, gradients);
     if (args.input_gradients[0].data != nullptr) EncoderGradients(args, params);
     if (args.input_gradients[1].data != nullptr) {
       queue_.Copy(args.input_gradients[1].data, Scratch(args, dstate_),
@@ -109,7 +113,11 @@ class AttentionDecoderCuda : public Kernel {
   void PlaceMemory() {
     const auto [H, C, E, A, V, S] = sizes_;
     const int64_t all = N_ * T_, F = sizes_.features();
+    const auto copy = [&](FloatRoom& room, int64_t numbers) {
+      return room.Take(RoomToRound(queue_, numbers));
+    };
     from_state_ = forward_.Take(N_ * 3 * H);
+    first_state_copy_ = copy(forward_, N_ * H);
     forced_ = forward_.Take(T_);
     sums_ = forward_.Take(N_ * static_cast<int64_t>(sizeof(SoftmaxSum) / sizeof(float)));
     FloatRoom& kept = training_ ? saved_ : forward_;
@@ -121,6 +129,8 @@ class AttentionDecoderCuda : public Kernel {
     weights_ = kept.Take(all * S);
     keys_ = kept.Take(N_ * S * A);
     rounded_ = kept.Take(DecoderParams::RoomToRound(queue_, sizes_));
+    features_copy_ = copy(kept, all * F);
+    encoder_copy_ = copy(kept, N_ * S * C);
     if (!training_) return;
     dfeatures_ = backward_.Take(all * F);
     before_ = backward_.Take(all * H);
@@ -130,7 +140,11 @@ class AttentionDecoderCuda : public Kernel {
     dv_ = backward_.Take(N_ * A);
     room_ = backward_.Take(N_ * S);
     dkeys_ = backward_.Take(N_ * S * A);
-    factor_ = backward_.Take(RoomToRound(queue_, all * std::max(V, GruCell::kRow * H)));
+    gradients_copy_ = copy(backward_, all * std::max(V, GruCell::kRow * H));
+    dfrom_state_copy_ = copy(backward_, all * 3 * H);
+    before_copy_ = copy(backward_, all * H);
+    dquery_copy_ = copy(backward_, all * A);
+    dkeys_copy_ = copy(backward_, N_ * S * A);
     sorted_ = backward_.Take(
         static_cast<int64_t>(embedding_gradient_.scratch_bytes() / sizeof(float)) + 1);
   }
@@ -155,14 +169,21 @@ class AttentionDecoderCuda : public Kernel {
   }
   DeviceMatrix StepOf(const DeviceMatrix& all, int64_t t) const { return all.Every(T_, t, N_); }
   DeviceMatrix Features(const KernelArgs& args) const {
-    return All(Kept(args, features_), sizes_.features());
+    return ToRoundIn(queue_, All(Kept(args, features_), sizes_.features()),
+                     Kept(args, features_copy_));
   }
   DeviceMatrix Gates(const KernelArgs& args) const {
     return All(Kept(args, gates_), GruCell::kRow * sizes_.H);
   }
   DeviceMatrix Logits(const KernelArgs& args) const { return All(args.outputs[0].f32(), sizes_.V); }
   DeviceMatrix EncoderOutputs(const KernelArgs& args) const {
-    return DeviceMatrix::Dense(args.inputs[0].f32(), N_ * sizes_.S, sizes_.C);
+    return ToRoundIn(queue_, DeviceMatrix::Dense(args.inputs[0].f32(), N_ * sizes_.S, sizes_.C),
+                     Kept(args, encoder_copy_));
+  }
+  DeviceMatrix FirstState(
+      const KernelArgs& args) const {  // its copy is in Forward's scratch memory
+    return ToRoundIn(queue_, DeviceMatrix::Dense(args.inputs[1].f32(), N_, sizes_.H),
+                     Scratch(args, first_state_copy_));
   }
   DeviceMatrix Keys(const KernelArgs& args) const {
     return DeviceMatrix::Dense(Kept(args, keys_), N_ * sizes_.S, sizes_.A);
@@ -174,8 +195,7 @@ class AttentionDecoderCuda : public Kernel {
     return reinterpret_cast<int32_t*>(Kept(args, lengths_));
   }
   DeviceMatrix StateBefore(const KernelArgs& args, int64_t t) const {
-    return t == 0 ? DeviceMatrix::Dense(args.inputs[1].f32(), N_, sizes_.H)
-                  : StepOf(Features(args), t - 1).Columns(0, sizes_.H);
+    return t == 0 ? FirstState(args) : StepOf(Features(args), t - 1).Columns(0, sizes_.H);
   }
 
   DecoderRowsCuda RowsAt(const KernelArgs& args, const DecoderParams& params, int64_t t) const {
@@ -203,12 +223,31 @@ class AttentionDecoderCuda : public Kernel {
     return reinterpret_cast<int32_t*>(Scratch(args, forced_));
   }
 
+  bool Drops() const { return training_ && layer_.dropout() > 0; }
   void Drop(const KernelArgs& args, int64_t t, const DeviceMatrix& e) const {
-    if (!training_ || layer_.dropout() == 0) return;
     DropWords(queue_, args.values, layer_index_, t, layer_.dropout(), e);
   }
 
-  // ---- backward
+  // ---- backward: the gradients, which products read in 16 bits
+  // Those by the input halves of the gates; the copy has the place of that of the scores' gradients.
+  DeviceMatrix GateGradients(const KernelArgs& args) const {
+    return ToRoundIn(queue_, Gates(args).Columns(0, 3 * sizes_.H), Scratch(args, gradients_copy_));
+  }
+  DeviceMatrix StateGateGradients(const KernelArgs& args) const {
+    return ToRoundIn(queue_, Scratch(args, dfrom_state_, 3 * sizes_.H),
+                     Scratch(args, dfrom_state_copy_));
+  }
+  DeviceMatrix Before(const KernelArgs& args) const {  // the state before each step
+    return ToRoundIn(queue_, Scratch(args, before_, sizes_.H), Scratch(args, before_copy_));
+  }
+  DeviceMatrix QueryGradients(const KernelArgs& args) const {
+    return ToRoundIn(queue_, Scratch(args, dquery_, sizes_.A), Scratch(args, dquery_copy_));
+  }
+  DeviceMatrix KeyGradients(const KernelArgs& args) const {
+    return ToRoundIn(queue_, DeviceMatrix::Dense(Scratch(args, dkeys_), N_ * sizes_.S, sizes_.A),
+                     Scratch(args, dkeys_copy_));
+  }
+
   // dw = (or +=) dy^T x.
   void WeightGradient(const KernelArgs& args, const DeviceMatrix& dy, const DeviceMatrix& x,
                       const DeviceMatrix& dw) const {
@@ -218,8 +257,8 @@ class AttentionDecoderCuda : public Kernel {
   // Computes the gradients of fc_out, and dfeatures.
   void OutputGradients(const KernelArgs& args, const DecoderParams& params,
                        const DecoderParams& gradients) const {
-    const DeviceMatrix dy =
-        ToRoundIn(queue_, All(args.output_gradients[0].f32(), sizes_.V), Scratch(args, factor_));
+    const DeviceMatrix dy = ToRoundIn(queue_, All(args.output_gradients[0].f32(), sizes_.V),
+                                      Scratch(args, gradients_copy_));
     RoundOnce(queue_, dy);
     SumOverRows(queue_, dy, args.accumulate, gradients.out_bias);
     WeightGradient(args, dy, Features(args), gradients.out);
@@ -227,15 +266,14 @@ class AttentionDecoderCuda : public Kernel {
   }
 
   void BackwardStep(const KernelArgs& args, const DecoderParams& params, int64_t t) const {
-    const auto [H, C, E, A, V, S] = sizes_;
-    const auto step = [&](int64_t place, int64_t columns) {
-      return StepOf(Scratch(args, place, columns), t);
-    };
-    const DeviceMatrix dfeatures = step(dfeatures_, sizes_.features()), before = step(before_, H);
-    const DeviceMatrix dfrom_state = step(dfrom_state_, 3 * H), dquery = step(dquery_, A);
-    const DeviceMatrix gates = StepOf(Gates(args), t), state_before = StateBefore(args, t);
+    const int64_t H = sizes_.H;
+    const DeviceMatrix dfeatures = StepOf(Scratch(args, dfeatures_, sizes_.features()), t);
+    const DeviceMatrix before = StepOf(Before(args), t), state_before = StateBefore(args, t);
+    const DeviceMatrix dfrom_state = StepOf(StateGateGradients(args), t);
+    const DeviceMatrix gates = StepOf(GateGradients(args), t);
+    const DeviceMatrix dquery = StepOf(QueryGradients(args), t);
     const DeviceMatrix dstate = DeviceMatrix::Dense(Scratch(args, dstate_), N_, H);
-    const DeviceMatrix dcontext = dfeatures.Columns(H, C);
+    const DeviceMatrix dcontext = dfeatures.Columns(H, sizes_.C);
     CellStep cell = {.samples = N_, .hidden = H, .row = gates.data};
     cell.row_stride = gates.stride;
     cell.state_before = state_before.data;
@@ -247,43 +285,45 @@ class AttentionDecoderCuda : public Kernel {
                             .from_state = dfrom_state.data,
                             .from_state_stride = dfrom_state.stride,
                             .before = before.data,
-                            .before_stride = before.stride});
+                            .before_stride = before.stride,
+                            .row_copy = CopyOf(queue_, gates),
+                            .from_state_copy = CopyOf(queue_, dfrom_state),
+                            .before_copy = CopyOf(queue_, before)});
     Multiply(queue_, dfrom_state, params.state, dstate, {.add = true});
-    Multiply(queue_, gates.Columns(0, 3 * H), params.context, dcontext, {.add = true});
+    Multiply(queue_, gates, params.context, dcontext, {.add = true});
     AttendBackward(queue_, AttentionAt(args, params, t), dcontext, Scratch(args, room_),
                    Scratch(args, dkeys_), dquery, Scratch(args, dv_));
     Multiply(queue_, dquery, params.query, dstate, {.add = true});
   }
 
-  // `din` and below: the gradients by the input halves of the gates.
-  void RecurrentGradients(const KernelArgs& args, const DecoderParams& gradients,
-                          const DeviceMatrix& din) const {
+  void RecurrentGradients(const KernelArgs& args, const DecoderParams& gradients) const {
     const auto [H, C, E, A, V, S] = sizes_;
-    const DeviceMatrix features = Features(args);
-    const DeviceMatrix dfrom_state = Scratch(args, dfrom_state_, 3 * H);
+    const DeviceMatrix features = Features(args), din = GateGradients(args);
+    const DeviceMatrix dfrom_state = StateGateGradients(args);
     WeightGradient(args, din, features.Columns(H, C), gradients.context);
     WeightGradient(args, din, features.Columns(H + C, E), gradients.embedded);
-    WeightGradient(args, dfrom_state, Scratch(args, before_, H), gradients.state);
-    SumOverRows(queue_, din, args.accumulate, gradients.bias_in);
-    SumOverRows(queue_, dfrom_state, args.accumulate, gradients.bias_state);
+    WeightGradient(args, dfrom_state, Before(args), gradients.state);
+    const int64_t same = GruCell::kSameGates * H;  // their gradients are those in din
+    SumOverRows(queue_, din, args.accumulate, gradients.bias_in, gradients.bias_state, same);
+    SumOverRows(queue_, dfrom_state.Columns(same, 3 * H - same), args.accumulate,
+                gradients.bias_state + same);
   }
 
   void AttentionGradients(const KernelArgs& args, const DecoderParams& gradients) const {
-    const auto [H, C, E, A, V, S] = sizes_;
-    const DeviceMatrix dkeys = DeviceMatrix::Dense(Scratch(args, dkeys_), N_ * S, A);
-    WeightGradient(args, Scratch(args, dquery_, A), Scratch(args, before_, H), gradients.query);
+    const DeviceMatrix dkeys = KeyGradients(args);
+    WeightGradient(args, QueryGradients(args), Before(args), gradients.query);
     WeightGradient(args, dkeys, EncoderOutputs(args), gradients.keys);
     SumOverRows(queue_, dkeys, args.accumulate, gradients.keys_bias);
-    SumOverRows(queue_, DeviceMatrix::Dense(Scratch(args, dv_), N_, A), args.accumulate,
+    SumOverRows(queue_, DeviceMatrix::Dense(Scratch(args, dv_), N_, sizes_.A), args.accumulate,
                 gradients.v);
   }
 
   void EmbeddingGradients(const KernelArgs& args, const DecoderParams& params,
-                          const DecoderParams& gradients, const DeviceMatrix& din) const {
+                          const DecoderParams& gradients) const {
     const auto [H, C, E, A, V, S] = sizes_;
     const DeviceMatrix de = Scratch(args, dfeatures_, sizes_.features()).Columns(H + C, E);
-    Multiply(queue_, din, params.embedded, de, {.add = true});
-    for (int64_t t = 0; t < T_; ++t) Drop(args, t, StepOf(de, t));
+    Multiply(queue_, GateGradients(args), params.embedded, de, {.add = true});
+    for (int64_t t = 0; t < T_ && Drops(); ++t) Drop(args, t, StepOf(de, t));
     embedding_gradient_.Write(queue_, Tokens(args), de, args.accumulate, gradients.embedding.data,
                               Scratch(args, sorted_));
   }
@@ -297,8 +337,8 @@ class AttentionDecoderCuda : public Kernel {
     MultiplyEach(queue_, N_, {DeviceMatrix::Dense(Kept(args, weights_), T_, S), T_ * S},
                  {dcontext, T_ * F}, {DeviceMatrix::Dense(dvalues, S, C), S * C},
                  {.transpose_a = true});
-    Multiply(queue_, DeviceMatrix::Dense(Scratch(args, dkeys_), N_ * S, A), params.keys,
-             DeviceMatrix::Dense(dvalues, N_ * S, C), {.add = true});
+    Multiply(queue_, KeyGradients(args), params.keys, DeviceMatrix::Dense(dvalues, N_ * S, C),
+             {.add = true});
   }
 
   const AttentionDecoder& layer_;
@@ -311,17 +351,19 @@ class AttentionDecoderCuda : public Kernel {
   std::unique_ptr<StepDecoder> step_decoder_;  // evaluation only
 
   // The offsets are in floats.  These are kept from forward to backward: for each (n, t) the token, features [F], gates
-  // [4 H], query [A] and weights [S]; for each n the length and keys [S, A]; the weights in 16 bits.
+  // [4 H], query [A] and weights [S]; for each n the length and keys [S, A]; in 16 bits the parameters (rounded_), features
+  // and encoder outputs.
   FloatRoom saved_, forward_, backward_;
   int64_t lengths_ = 0, tokens_ = 0, features_ = 0, gates_ = 0, query_ = 0, weights_ = 0, keys_ = 0;
-  int64_t rounded_ = 0;
+  int64_t rounded_ = 0, features_copy_ = 0, encoder_copy_ = 0;
   // These are offsets in Forward's scratch memory, with one row per sentence, and per t.
-  int64_t from_state_ = 0, sums_ = 0, forced_ = 0;
+  int64_t from_state_ = 0, sums_ = 0, forced_ = 0, first_state_copy_ = 0;
   // These are offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state),
   // dfrom_state [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S]
-  // and dkeys [S, A]; and a factor in 16 bits.
+  // and dkeys [S, A]; in 16 bits the gradients by scores, then by gates, and those whose names they have.
   int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, sorted_ = 0;
-  int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0, factor_ = 0;
+  int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0, gradients_copy_ = 0;
+  int64_t dfrom_state_copy_ = 0, before_copy_ = 0, dquery_copy_ = 0, dkeys_copy_ = 0;
 };
 
 std::unique_ptr<Kernel> MakeAttentionDecoderCuda(const KernelRequest& request, const KernelOffer&) {

@@ -6,16 +6,6 @@
 namespace dtrain {
 namespace {
 
-DT_DEVICE double ShareOf(const SoftmaxSum& part, float largest) {
-  return part.largest == largest ? part.sum : part.sum * expf(part.largest - largest);
-}
-
-// Returns the sum of two parts of a row.
-DT_DEVICE SoftmaxSum Joined(const SoftmaxSum& a, const SoftmaxSum& b) {
-  const float largest = b.largest > a.largest ? b.largest : a.largest;
-  return {largest, ShareOf(a, largest) + ShareOf(b, largest)};
-}
-
 // The access reads `count` of `values` for each row's sentence.
 template <class T>
 Access ReadsOfSentences(const AttentionRows& rows, const T* values, int64_t count) {
@@ -86,10 +76,11 @@ void Weights(CudaQueue& queue, const AttentionRows& rows, SoftmaxSum* sums) {
 
 void Contexts(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& context) {
   const int64_t S = rows.weights.columns, C = context.columns;
+  const RoundedCopy copy = CopyOf(queue, context);
   ForEach(queue,
           {"attention contexts",
            {ReadsOfSentences(rows, rows.values, S * C), ReadsLengths(rows), ReadsSentence(rows),
-            Reads(rows.weights), Writes(context)}},
+            Reads(rows.weights), Writes(context), WritesCopy(context)}},
           context.rows * C, [=] DT_DEVICE(int64_t at) {
             const int64_t row = at / C, i = at % C, length = rows.LengthOf(row);
             const float* const weights = rows.weights.data + row * rows.weights.stride;
@@ -97,6 +88,7 @@ void Contexts(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& c
             float sum = 0;
             for (int64_t j = 0; j < length; ++j) sum += weights[j] * value[j * C];
             context.data[row * context.stride + i] = sum;
+            copy.Store(row * context.stride + i, sum);
           });
 }
 
@@ -138,11 +130,13 @@ void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMat
                     float* room, float* dkeys, const DeviceMatrix& dquery, float* dv) {
   WeightGradients(queue, rows, dcontext, room);
   const int64_t S = rows.weights.columns, A = rows.query.columns;
+  const RoundedCopy copy = CopyOf(queue, dquery);
   ForEach(queue,
           {"attention gradients",
            {Reads(rows.keys, dquery.rows * S * A), Reads(rows.v, A), ReadsLengths(rows),
             Reads(rows.query), Reads(rows.weights), Reads(room, dquery.rows * S),
-            Updates(dkeys, dquery.rows * S * A), Writes(dquery), Updates(dv, dquery.rows * A)}},
+            Updates(dkeys, dquery.rows * S * A), Writes(dquery), WritesCopy(dquery),
+            Updates(dv, dquery.rows * A)}},
           dquery.rows * A, [=] DT_DEVICE(int64_t at) {
             const int64_t n = at / A, i = at % A, length = rows.LengthOf(n);
             const float* const weights = rows.weights.data + n * rows.weights.stride;
@@ -160,6 +154,7 @@ void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMat
               dkeys[place] += denergy;
             }
             dquery.data[n * dquery.stride + i] = sum;
+            copy.Store(n * dquery.stride + i, sum);
             dv[at] += sum_v;
           });
 }

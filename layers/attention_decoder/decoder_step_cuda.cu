@@ -75,7 +75,7 @@ void DecoderKeys(CudaQueue& queue, const DecoderParams& params, const DeviceMatr
 void DecoderStep(CudaQueue& queue, const DecoderParams& params, const DecoderRowsCuda& r) {
   const DecoderSizes& s = params.sizes;
   const int64_t rows = r.features.rows;
-  const DeviceMatrix context = r.features.Columns(s.H, s.C);
+  const DeviceMatrix state = r.features.Columns(0, s.H), context = r.features.Columns(s.H, s.C);
   Multiply(queue, r.state_before, params.query, r.attention.query, {.transpose_b = true});
   Attend(queue, r.attention, r.sums, context);
   const DeviceMatrix in = r.gates.Columns(0, 3 * s.H);
@@ -90,8 +90,9 @@ void DecoderStep(CudaQueue& queue, const DecoderParams& params, const DecoderRow
                                 .row_stride = r.gates.stride,
                                 .state_before = r.state_before.data,
                                 .before_stride = r.state_before.stride,
-                                .state = r.features.data,
-                                .state_stride = r.features.stride,
+                                .state = state.data,
+                                .state_stride = state.stride,
+                                .state_copy = CopyOf(queue, state),
                                 .from_state = r.from_state,
                                 .bias_in = params.bias_in,
                                 .bias_state = params.bias_state});

@@ -32,7 +32,7 @@ struct DecoderParams {
 // Refers to the memory of the rows of a step.
 struct DecoderRowsCuda {
   DeviceMatrix state_before;  // [., H]
-  DeviceMatrix features;      // [., H + C + E]; e must be set
+  DeviceMatrix features;      // [., H + C + E]; e must be set, as must its copy if there is one
   DeviceMatrix gates;         // [., 4 H], the rows of GruCell
   float* from_state;          // [., 3 H], scratch
   AttentionRows attention;
@@ -43,7 +43,8 @@ struct DecoderRowsCuda {
 void DecoderKeys(CudaQueue& queue, const DecoderParams& params, const DeviceMatrix& encoder_outputs,
                  const DeviceMatrix& keys);
 
-// Computes the new states from the previous states and the embedded tokens; fills s and c of the features.
+// Computes the new states from the previous states and the embedded tokens; fills s and c of the features, and of their
+// copy if there is one.
 void DecoderStep(CudaQueue& queue, const DecoderParams& params, const DecoderRowsCuda& rows);
 
 // Computes logits [rows, V] from features.

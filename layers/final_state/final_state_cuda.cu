@@ -36,6 +36,20 @@ void ReturnGradients(CudaQueue& queue, const Shape& shape, int64_t half, const i
           });
 }
 
+// Adds the gradients to what another reader of x has written: to the states that were taken, and no others.
+void AddGradients(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
+                  const float* dy, float* dx) {
+  const int64_t steps = shape[1], width = shape[2], count = shape[0] * width;
+  ForEach(queue,
+          {"final state gradient",
+           {Reads(lengths, shape[0]), Reads(dy, count), Updates(dx, shape.count()).Only(count)}},
+          count, [=] DT_DEVICE(int64_t i) {
+            const int64_t n = i / width, j = i % width;
+            const int64_t step = j < half ? LastStep(lengths[n]) : 0;
+            dx[(n * steps + step) * width + j] += dy[i];
+          });
+}
+
 class FinalStateCuda : public Kernel {
  public:
   explicit FinalStateCuda(const KernelRequest& request)
@@ -49,6 +63,7 @@ class FinalStateCuda : public Kernel {
     KernelNeeds needs;
     needs.scratch_bytes = static_cast<size_t>(shape_[0]) * sizeof(int32_t);
     needs.backward_reads_inputs = true;  // the tokens
+    needs.backward_adds = true;
     return needs;
   }
 
@@ -59,7 +74,8 @@ class FinalStateCuda : public Kernel {
   void Backward(const KernelArgs& args) override {
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
-    ReturnGradients(queue_, shape_, half_, LengthsOf(args), args.output_gradients[0].f32(), dx);
+    const auto submit = args.adds_input_gradient ? AddGradients : ReturnGradients;
+    submit(queue_, shape_, half_, LengthsOf(args), args.output_gradients[0].f32(), dx);
   }
 
  private:

@@ -7,7 +7,7 @@ namespace {
 // The gates are i, f, g, o (lstm.cc); a row keeps them and the cell c.
 struct LstmCell {
   static constexpr int kGates = 4, kRow = 5, kCarry = 4;
-  static constexpr bool kSameGradients = true;
+  static constexpr int kSameGates = 4;
 
   static DT_DEVICE float Forward(const float* x, const float* h, const CellPast& past, float* row) {
     const float i = Sigmoid(x[0] + h[0]), f = Sigmoid(x[1] + h[1]);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "framework/kernels/cuda/loops.h"
+#include "framework/kernels/cuda/softmax_sum.h"
 #include "framework/nn/kernel.h"
 #include "layers/softmax_cross_entropy/softmax_cross_entropy.h"
 
@@ -16,9 +17,10 @@ struct KeptRow {
   float largest, inverse_sum;
 };
 
-// Holds the sums over a row of exp(x - largest) and of x - largest.  They are double, as on the CPU.
+// Holds the sums over a row: of its softmax, and of its logits.  They are double, as on the CPU.
 struct RowSums {
-  double exponentials, logits;
+  SoftmaxSum softmax;
+  double logits;
 };
 
 // Refers to the logits and their labels.
@@ -34,33 +36,22 @@ struct LabelledRows {
   constexpr bool HasClass(int64_t row) const { return labels[row] >= 0 && labels[row] < classes; }
 };
 
-// Finds the largest logit of each row; NaNs are skipped.
-void FindLargest(CudaQueue& queue, const LabelledRows& of, KeptRow* kept) {
-  ForEachRow(
-      queue,
-      {"softmax largest logits",
-       {Reads(of.x, of.rows * of.classes), Writes(kept, of.rows).Only(of.rows)}},
-      of.rows, of.classes, -INFINITY,
-      [=] DT_DEVICE(int64_t row, int64_t c) { return of.x[row * of.classes + c]; },
-      [] DT_DEVICE(float a, float b) { return b > a ? b : a; },
-      [=] DT_DEVICE(int64_t row, float largest) { kept[row].largest = largest; });
-}
-
-DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, float largest, const RowSums& sums) {
+DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, const RowSums& sums) {
+  const auto largest = static_cast<double>(sums.softmax.largest);
   double target = static_cast<double>(of.x[row * of.classes + of.labels[row]]) - largest;
   if (of.smoothing > 0) {
-    const double mean = sums.logits / static_cast<double>(of.classes);
+    const double mean = sums.logits / static_cast<double>(of.classes) - largest;
     target = (1 - of.smoothing) * target + of.smoothing * mean;
   }
-  return std::log(sums.exponentials) - target;
+  return std::log(sums.softmax.sum) - target;
 }
 
-// Returns the loss of a row whose largest logit is kept, and keeps the rest.
+// Returns the loss of a row, and keeps what its gradients need.  They are NaN after an infinite logit as well.
 DT_DEVICE double Keep(const LabelledRows& of, int64_t row, const RowSums& sums, KeptRow& kept) {
-  const bool counts = of.HasClass(row);
-  kept.inverse_sum = counts ? static_cast<float>(1 / sums.exponentials) : NAN;
+  const bool counts = of.HasClass(row) && !std::isinf(sums.softmax.largest);
+  kept = {sums.softmax.largest, counts ? static_cast<float>(1 / sums.softmax.sum) : NAN};
   if (of.Ignores(row)) return 0;
-  return counts ? LossOf(of, row, kept.largest, sums) : NAN;
+  return counts ? LossOf(of, row, sums) : NAN;
 }
 
 DT_DEVICE float GradientOf(const LabelledRows& of, int64_t row, int64_t c, const KeptRow& kept,
@@ -71,21 +62,21 @@ DT_DEVICE float GradientOf(const LabelledRows& of, int64_t row, int64_t c, const
   return p - (c == of.labels[row] ? of.at_label * scale + spread : spread);
 }
 
-// The largest logit is subtracted first, so that no exponential overflows.  A NaN or infinite logit, or a label outside
+// Exponentials are relative to the largest logit, so that none overflows.  A NaN or infinite logit, or a label outside
 // [0, classes), gives a loss and gradients that are NaN.
 void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double* losses) {
   ForEachRow(
       queue,
       {"softmax losses",
-       {Reads(of.x, of.rows * of.classes), Reads(of.labels, of.rows),
-        Updates(kept, of.rows).Only(of.rows), Writes(losses, of.rows)}},
-      of.rows, of.classes, RowSums{0, 0},
+       {Reads(of.x, of.rows * of.classes), Reads(of.labels, of.rows), Writes(kept, of.rows),
+        Writes(losses, of.rows)}},
+      of.rows, of.classes, RowSums{{-INFINITY, 0}, 0},
       [=] DT_DEVICE(int64_t row, int64_t c) {
-        const float z = of.x[row * of.classes + c] - kept[row].largest;
-        return RowSums{std::exp(z), z};
+        const float x = of.x[row * of.classes + c];
+        return RowSums{{x, 1}, x};
       },
       [] DT_DEVICE(const RowSums& a, const RowSums& b) {
-        return RowSums{a.exponentials + b.exponentials, a.logits + b.logits};
+        return RowSums{Joined(a.softmax, b.softmax), a.logits + b.logits};
       },
       [=] DT_DEVICE(int64_t row, const RowSums& sums) {
         losses[row] = Keep(of, row, sums, kept[row]);
@@ -104,15 +95,14 @@ void FindFewLosses(CudaQueue& queue, const LabelledRows& of, int64_t terms,
             double loss = 0;
             for (int64_t row = n * terms; row < (n + 1) * terms; ++row) {
               const float* const x = of.x + row * of.classes;
-              KeptRow kept = {-INFINITY, 0};
+              KeptRow kept;
+              RowSums sums = {{-INFINITY, 0}, 0};
               for (int64_t c = 0; c < of.classes; ++c) {
-                kept.largest = x[c] > kept.largest ? x[c] : kept.largest;
+                sums.softmax.largest = x[c] > sums.softmax.largest ? x[c] : sums.softmax.largest;
               }
-              RowSums sums = {0, 0};
               for (int64_t c = 0; c < of.classes; ++c) {
-                const float z = x[c] - kept.largest;
-                sums.exponentials += std::exp(z);
-                sums.logits += z;
+                sums.softmax.sum += std::exp(x[c] - sums.softmax.largest);
+                sums.logits += x[c];
               }
               loss += Keep(of, row, sums, kept);
               for (int64_t c = 0; c < of.classes && dx != nullptr; ++c) {
@@ -179,7 +169,6 @@ class SoftmaxCrossEntropyCuda : public Kernel {
     auto* const losses = static_cast<double*>(args.scratch);
     void* const kept_at = mode_ == Mode::kTrain ? args.saved : losses + batch_ * terms_;
     auto* const kept = static_cast<KeptRow*>(kept_at);
-    FindLargest(queue_, rows, kept);
     FindLosses(queue_, rows, kept, losses);
     AddTerms(queue_, batch_, terms_, losses, args.outputs[0].f32());
   }

@@ -55,6 +55,12 @@ double TakenRows(const KernelArgs& args, bool backward) {
   return backward ? OnceEach(args, true) : 2 * BytesOf(args.outputs);
 }
 
+// Behind another reader of the states it adds to those that it took.
+double FinalState(const KernelArgs& args, bool backward) {
+  return backward && args.adds_input_gradient ? 3 * BytesOf(args.output_gradients)
+                                              : TakenRows(args, backward);
+}
+
 // A GRU's cell over all steps, in values for each sample and step.  Forward: the input's product is written and read
 // (3H each), what backward needs is written (4H), the state is written and read.  Backward: the gradient of the output,
 // what was saved and the state before are read, gradients of the gates are written (4H) and read by the products for
@@ -146,7 +152,7 @@ double LeastBytes(const KernelTiming& call, Precision precision) {
   }
   static const std::map<std::string, double (*)(const KernelArgs&, bool)> kOthers{
       {"convolution", Product}, {"inner_product", Product},      {"batch_norm", BatchNorm},
-      {"embedding", TakenRows}, {"softmax_cross_entropy", Loss}, {"final_state", TakenRows}};
+      {"embedding", TakenRows}, {"softmax_cross_entropy", Loss}, {"final_state", FinalState}};
   const auto found = kOthers.find(type);
   return (found == kOthers.end() ? OnceEach : found->second)(args, call.backward);
 }

@@ -5,14 +5,14 @@
 //   struct Cell {
 //     static constexpr int kGates, kRow;   // number of gates; floats per state element kept for backward
 //     static constexpr int kCarry;         // index of the kept float that the next step reads (an LSTM's cell), or -1
-//     static constexpr bool kSameGradients;   // gradients by W_i x + b_i and by W_h h0 + b_h are equal
+//     static constexpr int kSameGates;     // of these, the first, W_i x + b_i and W_h h0 + b_h have the same gradients
 //
 //     // Returns the state, from each gate's x = W_i x + b_i and h = W_h h0 + b_h; fills `row`.
 //     static DT_DEVICE float Forward(const float* x, const float* h, const CellPast& past,
 //                                    float* row);
 //     // state: on entry the gradient by the state, on return the part of the gradient by h0 that
 //     // does not pass through W_h.  carry: on entry the gradient by row[kCarry], on return by the
-//     // previous step's.  Writes the gradients by the gates to dx, and to dh unless kSameGradients.
+//     // previous step's.  Writes the gradients by the gates to dx, and to dh unless all are the same.
 //     static DT_DEVICE void Backward(const float* row, const CellPast& past, float& state,
 //                                    float& carry, float* dx, float* dh);
 //   };
@@ -20,6 +20,7 @@
 
 #include <cmath>
 
+#include "framework/kernels/cuda/element_types.h"
 #include "framework/kernels/cuda/loops.h"
 
 namespace dtrain {
@@ -44,6 +45,7 @@ struct CellStep {
   int64_t before_stride = 0;
   float* state = nullptr;  // [H]
   int64_t state_stride = 0;
+  RoundedCopy state_copy;  // its rows are state_stride apart as well
   // Read by Forward only: W_h h0 [samples, kGates H], dense, or null if h0 is 0; and the biases [kGates H].
   const float* from_state = nullptr;
   const float* bias_in = nullptr;
@@ -58,17 +60,26 @@ inline Access OfSamples(const CellStep& s, int64_t stride, const Access& first) 
   return first.Repeated(s.samples, static_cast<size_t>(stride) * sizeof(float));
 }
 
+// The access writes the first `count` numbers of each sample's row of a copy.
+inline Access OfSamples(const CellStep& s, int64_t stride, const RoundedCopy& copy, int64_t count) {
+  return Writes(copy.data, count)
+      .Repeated(s.samples, static_cast<size_t>(stride) * sizeof(uint16_t));
+}
+
 // Holds the additional arguments of the backward pass.
 struct CellGradients {
   const float* dy = nullptr;  // [H], dy_stride apart: gradient by this step's output
   int64_t dy_stride = 0;
   float* dstate = nullptr;  // [samples, H], dense: in from the following step, out to the previous
   float* dcarry = nullptr;  // likewise; null if the cell has no carry
-  // [kGates H], from_state_stride apart: receives the gradients by W_h h0 + b_h; null if kSameGradients.
+  // [kGates H], from_state_stride apart: receives the gradients by W_h h0 + b_h; null if all are the same.
   float* from_state = nullptr;
   int64_t from_state_stride = 0;
-  float* before = nullptr;  // [H], before_stride apart: receives h0, for dW_h
+  // [H], before_stride apart: receives h0, for dW_h.  Products alone read it, so if it has a copy, that alone is written.
+  float* before = nullptr;
   int64_t before_stride = 0;
+  // The gradients in `row`, in from_state, and h0; with the strides of these.
+  RoundedCopy row_copy, from_state_copy, before_copy;
 };
 
 template <class Cell>
@@ -106,6 +117,7 @@ DT_DEVICE void ForwardCell(const CellStep& s, int64_t n, int64_t j) {
   }
   for (int k = 0; k < Cell::kRow; ++k) row[k * H] = kept[k];
   s.state[n * s.state_stride + j] = state;
+  s.state_copy.Store(n * s.state_stride + j, state);
 }
 
 template <class Cell>
@@ -125,10 +137,14 @@ DT_DEVICE void BackwardCell(const CellStep& s, const CellGradients& g, int64_t n
   }
   for (int k = 0; k < Cell::kGates; ++k) {
     row[k * H] = dx[k];
-    if (!Cell::kSameGradients) g.from_state[n * g.from_state_stride + k * H + j] = dh[k];
+    g.row_copy.Store(n * s.row_stride + k * H + j, dx[k]);
+    if (Cell::kSameGates == Cell::kGates) continue;
+    g.from_state[n * g.from_state_stride + k * H + j] = dh[k];
+    g.from_state_copy.Store(n * g.from_state_stride + k * H + j, dh[k]);
   }
   g.dstate[n * H + j] = dstate;
-  g.before[n * g.before_stride + j] = past.state;
+  g.before_copy.Store(n * g.before_stride + j, past.state);
+  if (g.before_copy.data == nullptr) g.before[n * g.before_stride + j] = past.state;
 }
 
 template <class Cell>
@@ -141,6 +157,7 @@ void ForwardCells(CudaQueue& queue, const CellStep& step) {
         OfSamples(step, step.row_stride, Writes(step.row, Cell::kRow * H)), ReadsCarry<Cell>(step),
         OfSamples(step, step.before_stride, Reads(step.state_before, H)),
         OfSamples(step, step.state_stride, Writes(step.state, H)),
+        OfSamples(step, step.state_stride, step.state_copy, H),
         Reads(step.from_state, step.samples * gates), Reads(step.bias_in, gates),
         Reads(step.bias_state, gates), Reads(step.lengths, step.samples)}},
       step.samples * H,
@@ -151,20 +168,24 @@ template <class Cell>
 void BackwardCells(CudaQueue& queue, const CellStep& step, const CellGradients& gradients) {
   const int64_t H = step.hidden, gates = Cell::kGates * H, states = step.samples * H;
   const CellGradients& g = gradients;
-  ForEach(
-      queue,
-      {"backward cells",
-       {OfSamples(step, step.row_stride, Reads(step.row, Cell::kRow * H)),
-        OfSamples(step, step.row_stride, Writes(step.row, gates)), ReadsCarry<Cell>(step),
-        OfSamples(step, step.before_stride, Reads(step.state_before, H)),
-        OfSamples(step, g.dy_stride, Reads(g.dy, H)), Updates(g.dstate, states),
-        Updates(Cell::kCarry >= 0 ? g.dcarry : nullptr, states),
-        OfSamples(step, g.from_state_stride,
-                  Writes(Cell::kSameGradients ? nullptr : g.from_state, gates)),
-        OfSamples(step, g.before_stride, Writes(g.before, H)), Reads(step.lengths, step.samples)}},
-      states, [=] DT_DEVICE(int64_t i) {
-        BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);
-      });
+  ForEach(queue,
+          {"backward cells",
+           {OfSamples(step, step.row_stride, Reads(step.row, Cell::kRow * H)),
+            OfSamples(step, step.row_stride, Writes(step.row, gates)), ReadsCarry<Cell>(step),
+            OfSamples(step, step.before_stride, Reads(step.state_before, H)),
+            OfSamples(step, g.dy_stride, Reads(g.dy, H)), Updates(g.dstate, states),
+            Updates(Cell::kCarry >= 0 ? g.dcarry : nullptr, states),
+            OfSamples(step, g.from_state_stride,
+                      Writes(Cell::kSameGates == Cell::kGates ? nullptr : g.from_state, gates)),
+            OfSamples(step, step.row_stride, g.row_copy, gates),
+            OfSamples(step, g.from_state_stride, g.from_state_copy, gates),
+            OfSamples(step, g.before_stride, g.before_copy, H),
+            OfSamples(step, g.before_stride,
+                      Writes(g.before_copy.data == nullptr ? g.before : nullptr, H)),
+            Reads(step.lengths, step.samples)}},
+          states, [=] DT_DEVICE(int64_t i) {
+            BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);
+          });
 }
 
 inline DT_DEVICE float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
@@ -173,7 +194,7 @@ inline DT_DEVICE float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
 // kernels/cpu/loops.h); a row keeps r, z, n and W_hn h0 + b_hn.
 struct GruCell {
   static constexpr int kGates = 3, kRow = 4, kCarry = -1;
-  static constexpr bool kSameGradients = false;
+  static constexpr int kSameGates = 2;  // r and z
 
   static DT_DEVICE float Forward(const float* x, const float* h, const CellPast& past, float* row) {
     const float r = Sigmoid(x[0] + h[0]), z = Sigmoid(x[1] + h[1]);

@@ -13,6 +13,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstdint>
+
 #include "framework/device/device.h"
 #include "framework/device/device_code.h"
 #include "framework/device/tensor.h"
@@ -32,6 +34,22 @@ DT_DEVICE inline float Rounded(DType type, float value) {
   if (type == DType::kF16) return static_cast<float>(static_cast<__half>(value));
   return value;
 }
+
+// Where a kernel writes its numbers in 16 bits as well, for products that read them (matrix_product.h); nowhere if `data`
+// is null.
+struct RoundedCopy {
+  uint16_t* data = nullptr;
+  DType type = DType::kBF16;  // or kF16
+
+  DT_DEVICE void Store(int64_t i, float value) const {
+    if (data == nullptr) return;
+    if (type == DType::kBF16) {
+      reinterpret_cast<__nv_bfloat16*>(data)[i] = static_cast<__nv_bfloat16>(value);
+    } else {
+      reinterpret_cast<__half*>(data)[i] = static_cast<__half>(value);
+    }
+  }
+};
 
 // Finds the gradient by the input of a fused ReLU, if there is one.
 template <class T>

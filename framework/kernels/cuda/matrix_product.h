@@ -5,6 +5,7 @@
 
 #include "framework/device/cuda/access.h"
 #include "framework/device/cuda/queue.h"
+#include "framework/kernels/cuda/element_types.h"
 
 namespace dtrain {
 
@@ -22,8 +23,8 @@ struct DeviceMatrix {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t stride = 0;
-  // The same numbers in the precision's 16 bits, for a factor of many products (RoundOnce); null, or not at 16 bytes: each
-  // product rounds.
+  // The same numbers in the precision's 16 bits, for a factor of many products (RoundOnce, CopyOf); null, or not at 16
+  // bytes: each product rounds.
   uint16_t* rounded = nullptr;
 
   static DeviceMatrix Dense(const float* data, int64_t rows, int64_t columns) {
@@ -73,6 +74,8 @@ void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, co
 //   RoundOnce(queue, w);       // else the products round w each
 //   Multiply(queue, x, w, y); Multiply(queue, z, w, u);
 //
+// A kernel that computes a factor writes both: it gets CopyOf(queue, w), whose numbers are as far apart as those of w.
+//
 // Returns the floats of room for `numbers` numbers, a matrix's rows of whole strides; 0 if the precision has no 16 bits.
 int64_t RoomToRound(const CudaQueue& queue, int64_t numbers);
 // Returns the matrix with `room` for its 16 bits; without, if the precision has none or its rows are no whole packs, which
@@ -80,6 +83,11 @@ int64_t RoomToRound(const CudaQueue& queue, int64_t numbers);
 DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room);
 // Rounds matrix.data to matrix.rounded, if that is not null.
 void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix);
+RoundedCopy CopyOf(const CudaQueue& queue, const DeviceMatrix& matrix);
+inline Access WritesCopy(const DeviceMatrix& matrix) {
+  return Writes(matrix.rounded, matrix.columns)
+      .Repeated(matrix.rows, static_cast<size_t>(matrix.stride) * sizeof(uint16_t));
+}
 
 // Matrices of equal size; each begins `apart` floats after the previous one.
 struct DeviceMatrices {

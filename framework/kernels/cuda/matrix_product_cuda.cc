@@ -97,6 +97,10 @@ void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix) {
   RoundRows(queue, 1, {matrix}, matrix.stride, type, matrix.rounded);
 }
 
+RoundedCopy CopyOf(const CudaQueue& queue, const DeviceMatrix& matrix) {
+  return {matrix.rounded, FactorTypeOf(queue.precision())};
+}
+
 void MultiplyEach(CudaQueue& queue, int64_t count, const DeviceMatrices& a, const DeviceMatrices& b,
                   const DeviceMatrices& c, const ProductOptions& options) {
   const BlasProduct p(a.first, b.first, c.first, options);

@@ -19,8 +19,8 @@ namespace dtrain {
 
 // Holds a cell's properties and functions, so that the kernel need not be a template.
 struct RecurrentCellCuda {
-  int64_t gates, row;
-  bool carries, same_gradients;
+  int64_t gates, row, same_gates;
+  bool carries;
   void (*forward)(CudaQueue&, const CellStep&);
   void (*backward)(CudaQueue&, const CellStep&, const CellGradients&);
 };
@@ -31,9 +31,8 @@ std::unique_ptr<Kernel> MakeRecurrentCuda(const KernelRequest& request,
 // Register it with OfferPlain: all tensors must be row-major.
 template <class Cell>
 std::unique_ptr<Kernel> MakeRecurrentCuda(const KernelRequest& request) {
-  return MakeRecurrentCuda(request,
-                           {Cell::kGates, Cell::kRow, Cell::kCarry >= 0, Cell::kSameGradients,
-                            &ForwardCells<Cell>, &BackwardCells<Cell>});
+  return MakeRecurrentCuda(request, {Cell::kGates, Cell::kRow, Cell::kSameGates, Cell::kCarry >= 0,
+                                     &ForwardCells<Cell>, &BackwardCells<Cell>});
 }
 
 }  // namespace dtrain

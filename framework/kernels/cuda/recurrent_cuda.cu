@@ -33,6 +33,7 @@ class RecurrentKernelCuda : public Kernel {
         hidden_(layer_.hidden()),
         directions_(layer_.directions()),
         gates_(cell.gates * hidden_),
+        same_(cell.same_gates * hidden_),
         width_(directions_ * hidden_),
         row_(cell.row * hidden_),
         training_(request.mode == Mode::kTrain),
@@ -57,6 +58,7 @@ class RecurrentKernelCuda : public Kernel {
         RoundOnce(queue_, Weight(args, k, d, Part::kWeightState));
       }
     }
+    RoundOnce(queue_, ReadBy(args, 0, dropped_forward_));
     for (int64_t k = 0; k < layer_.layers(); ++k) {
       const DeviceMatrix x = ReadBy(args, k, dropped_forward_);
       for (int64_t d = 0; d < directions_; ++d) {
@@ -72,10 +74,8 @@ class RecurrentKernelCuda : public Kernel {
       const DeviceMatrix x = ReadBy(args, k, dropped_);
       std::array<DeviceMatrix, 2> dgates;  // by direction
       for (int64_t d = 0; d < directions_; ++d) {
+        dgates[d] = GateGradientsOf(args, k, d);
         BackwardSteps(args, k, d);
-        const int64_t room = factor_ + d * RoomToRound(queue_, batch_ * steps_ * row_);
-        dgates[d] = ToRoundIn(queue_, GatesOf(args, k, d), Scratch(args, room));
-        RoundOnce(queue_, dgates[d]);
         ParamGradients(args, k, d, x, dgates[d]);
       }
       float* const dx = k == 0 ? args.input_gradients[0].f32() : Scratch(args, dbelow_);
@@ -99,7 +99,9 @@ class RecurrentKernelCuda : public Kernel {
     dropped_forward_ = forward_.Take(Drops() ? between : 0);
     FloatRoom& kept = training_ ? saved_ : forward_;
     lengths_ = kept.Take(batch_);
+    input_copy_ = kept.Take(RoomToRound(queue_, all * features_));
     for (int64_t k = 0; k < layer_.layers(); ++k) {
+      state_copies_.push_back(kept.Take(RoomToRound(queue_, all * width_)));
       for (int64_t d = 0; d < directions_; ++d) {
         rows_.push_back(kept.Take(all * row_));
         for (const Part part : {Part::kWeightIn, Part::kWeightState}) {
@@ -112,8 +114,12 @@ class RecurrentKernelCuda : public Kernel {
     dropped_ = backward_.Take(Drops() ? between : 0);
     dbelow_ = backward_.Take(between);
     before_ = backward_.Take(all * hidden_);
-    dfrom_state_ = backward_.Take(cell_.same_gradients ? 0 : all * gates_);
-    factor_ = backward_.Take(directions_ * RoomToRound(queue_, all * row_));
+    before_copy_ = backward_.Take(RoomToRound(queue_, all * hidden_));
+    dfrom_state_ = backward_.Take(same_ == gates_ ? 0 : all * gates_);
+    dfrom_state_copy_ = backward_.Take(same_ == gates_ ? 0 : RoomToRound(queue_, all * gates_));
+    for (int64_t d = 0; d < directions_; ++d) {
+      gate_copies_.push_back(backward_.Take(RoomToRound(queue_, all * row_)));
+    }
     dstate_ = backward_.Take(batch_ * hidden_);
     dcarry_ = backward_.Take(cell_.carries ? batch_ * hidden_ : 0);
   }
@@ -137,13 +143,22 @@ class RecurrentKernelCuda : public Kernel {
   DeviceMatrix GatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
     return RowsOf(args, k, d).Columns(0, gates_);
   }
-  // Returns the gradients by W_h h0 + b_h, which are valid after BackwardSteps.
+  // Returns the gradients by W_i x + b_i, and those by W_h h0 + b_h.  They are valid after BackwardSteps.
+  DeviceMatrix GateGradientsOf(const KernelArgs& args, int64_t k, int64_t d) const {
+    return ToRoundIn(queue_, GatesOf(args, k, d), Scratch(args, gate_copies_[d]));
+  }
   DeviceMatrix StateGatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
-    return cell_.same_gradients ? GatesOf(args, k, d) : All(Scratch(args, dfrom_state_), gates_);
+    if (same_ == gates_) return GateGradientsOf(args, k, d);
+    return ToRoundIn(queue_, All(Scratch(args, dfrom_state_), gates_),
+                     Scratch(args, dfrom_state_copy_));
+  }
+  DeviceMatrix BeforeOf(const KernelArgs& args) const {  // h0 of each step
+    return ToRoundIn(queue_, All(Scratch(args, before_), hidden_), Scratch(args, before_copy_));
   }
   DeviceMatrix OutputOf(const KernelArgs& args, int64_t k) const {  // [., D H], not dropped
     const bool last = k == layer_.layers() - 1;
-    return All(last ? args.outputs[0].f32() : Kept(args, outputs_[k]), width_);
+    return ToRoundIn(queue_, All(last ? args.outputs[0].f32() : Kept(args, outputs_[k]), width_),
+                     Kept(args, state_copies_[k]));
   }
   DeviceMatrix StatesOf(const KernelArgs& args, int64_t k, int64_t d) const {
     return OutputOf(args, k).Columns(d * hidden_, hidden_);
@@ -174,26 +189,31 @@ class RecurrentKernelCuda : public Kernel {
 
   // Returns the input of layer k.  If there is dropout, it is applied again into the scratch memory at `dropped`.
   DeviceMatrix ReadBy(const KernelArgs& args, int64_t k, int64_t dropped) const {
-    if (k == 0) return All(args.inputs[0].f32(), features_);
+    if (k == 0) {
+      return ToRoundIn(queue_, All(args.inputs[0].f32(), features_), Kept(args, input_copy_));
+    }
     const DeviceMatrix below = OutputOf(args, k - 1);
     if (!Drops()) return below;
     Drop(args, k - 1, below.data, Scratch(args, dropped));
     return All(Scratch(args, dropped), width_);
   }
 
+  static int64_t Before(int64_t d, int64_t t) { return d == 0 ? t - 1 : t + 1; }
+
   // Returns step i of the pass.  The reverse direction reads a sentence's padding first; its states and rows are 0, so
   // the sentence itself starts from zeros.
   CellStep StepAt(const KernelArgs& args, int64_t k, int64_t d, int64_t i) const {
-    const int64_t t = d == 0 ? i : steps_ - 1 - i, t_before = d == 0 ? t - 1 : t + 1;
+    const int64_t t = d == 0 ? i : steps_ - 1 - i;
     const DeviceMatrix rows = RowsOf(args, k, d), states = StatesOf(args, k, d);
     const DeviceMatrix row = StepOf(rows, t), state = StepOf(states, t);
     CellStep step = {.samples = batch_, .hidden = hidden_, .row = row.data};
     step.row_stride = row.stride;
     step.state = state.data;
     step.state_stride = step.before_stride = state.stride;
+    step.state_copy = CopyOf(queue_, state);
     if (i > 0) {
-      step.row_before = StepOf(rows, t_before).data;
-      step.state_before = StepOf(states, t_before).data;
+      step.row_before = StepOf(rows, Before(d, t)).data;
+      step.state_before = StepOf(states, Before(d, t)).data;
     }
     step.lengths = Lengths(args);
     step.t = t;
@@ -204,7 +224,7 @@ class RecurrentKernelCuda : public Kernel {
     CellStep step = StepAt(args, k, d, i);
     if (i > 0) {
       step.from_state = Scratch(args, from_state_);
-      Multiply(queue_, {const_cast<float*>(step.state_before), batch_, hidden_, step.before_stride},
+      Multiply(queue_, StepOf(StatesOf(args, k, d), Before(d, step.t)),
                Weight(args, k, d, Part::kWeightState),
                DeviceMatrix::Dense(step.from_state, batch_, gates_), {.transpose_b = true});
     }
@@ -233,33 +253,36 @@ class RecurrentKernelCuda : public Kernel {
         All(last ? args.output_gradients[0].f32() : Scratch(args, dbelow_), width_);
     const DeviceMatrix dy = StepOf(dys.Columns(d * hidden_, hidden_), t);
     const DeviceMatrix from_state = StepOf(StateGatesOf(args, k, d), t);
-    const DeviceMatrix before = StepOf(All(Scratch(args, before_), hidden_), t);
+    const DeviceMatrix before = StepOf(BeforeOf(args), t);
     return {.dy = dy.data,
             .dy_stride = dy.stride,
             .dstate = Scratch(args, dstate_),
             .dcarry = cell_.carries ? Scratch(args, dcarry_) : nullptr,
-            .from_state = cell_.same_gradients ? nullptr : from_state.data,
+            .from_state = same_ == gates_ ? nullptr : from_state.data,
             .from_state_stride = from_state.stride,
             .before = before.data,
-            .before_stride = before.stride};
+            .before_stride = before.stride,
+            .row_copy = CopyOf(queue_, StepOf(GateGradientsOf(args, k, d), t)),
+            .from_state_copy = CopyOf(queue_, same_ == gates_ ? DeviceMatrix() : from_state),
+            .before_copy = CopyOf(queue_, before)};
   }
 
   // Computes the parameter gradients of one direction of layer k, whose input was x, from those by its gates.
   void ParamGradients(const KernelArgs& args, int64_t k, int64_t d, const DeviceMatrix& x,
                       const DeviceMatrix& dgates) const {
-    const auto gradients = [&](Part weight, Part bias, const DeviceMatrix& by,
-                               const DeviceMatrix& read) {
-      const auto of = [&](Part part) {
-        return args.param_gradients[layer_.ParamOf(k, d, part)].f32();
-      };
-      Multiply(queue_, by, read, DeviceMatrix::Dense(of(weight), gates_, read.columns),
-               {.transpose_a = true, .add = args.accumulate});
-      SumOverRows(queue_, by, args.accumulate, of(bias));
+    const auto of = [&](Part part) {
+      return args.param_gradients[layer_.ParamOf(k, d, part)].f32();
     };
-    gradients(Part::kWeightIn, Part::kBiasIn, dgates, x);
-    gradients(Part::kWeightState, Part::kBiasState,
-              cell_.same_gradients ? dgates : StateGatesOf(args, k, d),
-              All(Scratch(args, before_), hidden_));
+    const auto weight = [&](Part part, const DeviceMatrix& by, const DeviceMatrix& read) {
+      Multiply(queue_, by, read, DeviceMatrix::Dense(of(part), gates_, read.columns),
+               {.transpose_a = true, .add = args.accumulate});
+    };
+    const DeviceMatrix dstates = StateGatesOf(args, k, d);
+    weight(Part::kWeightIn, dgates, x);
+    weight(Part::kWeightState, dstates, BeforeOf(args));
+    SumOverRows(queue_, dgates, args.accumulate, of(Part::kBiasIn), of(Part::kBiasState), same_);
+    SumOverRows(queue_, dstates.Columns(same_, gates_ - same_), args.accumulate,
+                of(Part::kBiasState) + same_);
   }
 
   const RecurrentLayer& layer_;
@@ -267,6 +290,7 @@ class RecurrentKernelCuda : public Kernel {
   const uint64_t layer_index_;
   const int64_t batch_, steps_, features_, hidden_, directions_;
   const int64_t gates_;  // G H
+  const int64_t same_;   // of these, the first, which have one gradient (cells.h)
   const int64_t width_;  // D H
   const int64_t row_;    // floats of a row
   const bool training_;
@@ -277,10 +301,12 @@ class RecurrentKernelCuda : public Kernel {
   FloatRoom forward_, backward_, saved_;
   std::vector<int64_t> rows_, outputs_;
   std::vector<int64_t> rounded_;  // two for each layer and direction: the weights in 16 bits
+  // In 16 bits as well: the input, each layer's states, and of a layer's backward pass h0 and the gradients by the gates.
+  int64_t input_copy_ = 0, before_copy_ = 0, dfrom_state_copy_ = 0;
+  std::vector<int64_t> state_copies_, gate_copies_;  // by layer; by direction
   int64_t lengths_ = 0;
   int64_t from_state_ = 0, dropped_forward_ = 0;
   int64_t dropped_ = 0, dbelow_ = 0, before_ = 0, dfrom_state_ = 0, dstate_ = 0, dcarry_ = 0;
-  int64_t factor_ = 0;
 };
 
 }  // namespace

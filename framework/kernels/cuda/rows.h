@@ -19,8 +19,9 @@ void RoundRows(CudaQueue& queue, int64_t count, const DeviceMatrices& matrices, 
 // Copies values [columns] to every row of `to`.
 void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to);
 
-// sum[j] = (or +=) the sum over rows of x[row][j].
-void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum);
+// sum[j] = (or +=) the sum over rows of x[row][j].  For j < twin_columns also twin[j].
+void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum,
+                 float* twin = nullptr, int64_t twin_columns = 0);
 
 // Row i of `to` = row tokens[i * apart] of `from`.  If that token is outside [0, from.rows) the row becomes NaN, so
 // that the loss becomes NaN and the run reports it.
@@ -32,7 +33,7 @@ void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int
                  int64_t pad, int32_t* lengths);
 
 // Dropout: sets element i of row n to 0 if random_of(n).Bits(i) < ratio * 2^32, else scales it by 1 / (1 - ratio).
-// `to` may be `from`.  random_of is a DT_DEVICE lambda that returns the Random of row n by the step's values.  Each GPU thread draws one
+// `to` may be `from`; to.rounded is written, too, if it is not null.  random_of is a DT_DEVICE lambda that returns the Random of row n by the step's values.  Each GPU thread draws one
 // block of random numbers, four words, for four elements of a row.
 template <class RandomOf>
 void DropRows(CudaQueue& queue, const StepValues* values, double ratio, RandomOf random_of,
@@ -40,15 +41,18 @@ void DropRows(CudaQueue& queue, const StepValues* values, double ratio, RandomOf
   const auto threshold = static_cast<uint32_t>(ratio * 0x1p32);
   const auto scale = static_cast<float>(1 / (1 - ratio));
   const int64_t blocks = (from.columns + 3) / 4;
-  ForEach(queue, {"drop rows", {Reads(values, 1), Reads(from), Writes(to)}}, from.rows * blocks,
-          [=] DT_DEVICE(int64_t at) {
+  const RoundedCopy copy = CopyOf(queue, to);
+  ForEach(queue, {"drop rows", {Reads(values, 1), Reads(from), Writes(to), WritesCopy(to)}},
+          from.rows * blocks, [=] DT_DEVICE(int64_t at) {
             const int64_t n = at / blocks, block = at % blocks;
             const auto words = random_of(*values, n).Block(static_cast<uint64_t>(block));
             for (int64_t k = 0; k < 4; ++k) {
               const int64_t i = block * 4 + k;
               if (i >= from.columns) return;
-              const float kept = scale * from.data[n * from.stride + i];
-              to.data[n * to.stride + i] = words[static_cast<size_t>(k)] < threshold ? 0 : kept;
+              const float scaled = scale * from.data[n * from.stride + i];
+              const float kept = words[static_cast<size_t>(k)] < threshold ? 0 : scaled;
+              to.data[n * to.stride + i] = kept;
+              copy.Store(n * to.stride + i, kept);
             }
           });
 }

@@ -45,13 +45,19 @@ void FillRows(CudaQueue& queue, const float* values, const DeviceMatrix& to) {
           });
 }
 
-void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum) {
+void SumOverRows(CudaQueue& queue, const DeviceMatrix& x, bool accumulate, float* sum, float* twin,
+                 int64_t twin_columns) {
   ForEachRow(
-      queue, {"sum over rows", {Reads(x), Stores(sum, x.columns, accumulate)}}, x.columns, x.rows,
-      0.0f, [=] DT_DEVICE(int64_t column, int64_t row) { return x.data[row * x.stride + column]; },
+      queue,
+      {"sum over rows",
+       {Reads(x), Stores(sum, x.columns, accumulate), Stores(twin, twin_columns, accumulate)}},
+      x.columns, x.rows, 0.0f,
+      [=] DT_DEVICE(int64_t column, int64_t row) { return x.data[row * x.stride + column]; },
       [=] DT_DEVICE(float a, float b) { return a + b; },
       [=] DT_DEVICE(int64_t column, float total) {
         sum[column] = accumulate ? sum[column] + total : total;
+        if (column >= twin_columns) return;
+        twin[column] = accumulate ? twin[column] + total : total;
       });
 }
 
