@@ -208,7 +208,8 @@ inline std::vector<LayerCase> RecurrentCases() {
           of("another pad", "{hidden: 3, pad: 0}", 3, 4, 2),
           of("wider than a panel", "{hidden: 37, bidirectional: true}", 9, 3, 20),
           // Its products have factors in packs of eight.
-          of("whole packs", "{hidden: 8, layers: 2, bidirectional: true}", 3, 4, 8)};
+          of("whole packs", "{hidden: 8, layers: 2, bidirectional: true}", 3, 4, 8),
+          of("whole packs with dropout", "{hidden: 8, layers: 2, dropout: 0.4}", 3, 4, 8)};
 }
 
 }  // namespace dtrain

@@ -262,7 +262,9 @@ DTRAIN_LAYER_CASES(
      Case("wider than a panel", "{hidden: 20, embedding: 18, attention: 19}",
           {9, 3, 4, 34, 20, 61}),
      // Its products have factors in packs of eight.
-     Case("whole packs", "{hidden: 8, embedding: 16, attention: 8}", {5, 3, 4, 8, 8, 24})});
+     Case("whole packs", "{hidden: 8, embedding: 16, attention: 8}", {5, 3, 4, 8, 8, 24}),
+     Case("whole packs with dropout", "{hidden: 8, embedding: 16, attention: 8, dropout: 0.5}",
+          {5, 3, 4, 8, 8, 24})});
 
 }  // namespace
 }  // namespace dtrain

@@ -180,8 +180,8 @@ class AttentionDecoderCuda : public Kernel {
     return ToRoundIn(queue_, DeviceMatrix::Dense(args.inputs[0].f32(), N_ * sizes_.S, sizes_.C),
                      Kept(args, encoder_copy_));
   }
-  DeviceMatrix FirstState(
-      const KernelArgs& args) const {  // its copy is in Forward's scratch memory
+  // Its copy is in Forward's scratch memory.
+  DeviceMatrix FirstState(const KernelArgs& args) const {
     return ToRoundIn(queue_, DeviceMatrix::Dense(args.inputs[1].f32(), N_, sizes_.H),
                      Scratch(args, first_state_copy_));
   }
@@ -228,8 +228,9 @@ class AttentionDecoderCuda : public Kernel {
     DropWords(queue_, args.values, layer_index_, t, layer_.dropout(), e);
   }
 
-  // ---- backward: the gradients, which products read in 16 bits
-  // Those by the input halves of the gates; the copy has the place of that of the scores' gradients.
+  // ---- backward: factors that products read in 16 bits
+  // The gradients by the input halves of the gates.  Their copy is where that of the scores' gradients was, which no
+  // product reads any more.
   DeviceMatrix GateGradients(const KernelArgs& args) const {
     return ToRoundIn(queue_, Gates(args).Columns(0, 3 * sizes_.H), Scratch(args, gradients_copy_));
   }
@@ -238,7 +239,8 @@ class AttentionDecoderCuda : public Kernel {
                      Scratch(args, dfrom_state_copy_));
   }
   DeviceMatrix Before(const KernelArgs& args) const {  // the state before each step
-    return ToRoundIn(queue_, Scratch(args, before_, sizes_.H), Scratch(args, before_copy_));
+    return In16BitsAlone(
+        ToRoundIn(queue_, Scratch(args, before_, sizes_.H), Scratch(args, before_copy_)));
   }
   DeviceMatrix QueryGradients(const KernelArgs& args) const {
     return ToRoundIn(queue_, Scratch(args, dquery_, sizes_.A), Scratch(args, dquery_copy_));
@@ -360,7 +362,7 @@ class AttentionDecoderCuda : public Kernel {
   int64_t from_state_ = 0, sums_ = 0, forced_ = 0, first_state_copy_ = 0;
   // These are offsets in Backward's scratch memory: for each (n, t) dfeatures [F], before [H] (the previous state),
   // dfrom_state [3 H] and dquery [A]; `sorted_` for the embedding's gradient; for each n dstate [H], dv [A], room [S]
-  // and dkeys [S, A]; in 16 bits the gradients by scores, then by gates, and those whose names they have.
+  // and dkeys [S, A]; and copies in 16 bits, of which gradients_copy_ is of those by scores, then by gates.
   int64_t dfeatures_ = 0, before_ = 0, dfrom_state_ = 0, dquery_ = 0, sorted_ = 0;
   int64_t dstate_ = 0, dv_ = 0, room_ = 0, dkeys_ = 0, gradients_copy_ = 0;
   int64_t dfrom_state_copy_ = 0, before_copy_ = 0, dquery_copy_ = 0, dkeys_copy_ = 0;

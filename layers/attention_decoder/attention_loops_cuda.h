@@ -28,13 +28,13 @@ struct AttentionRows {
   }
 };
 
-// weights = softmax of v . tanh(keys + query), 0 at padding;  context [rows, C] = weights . values, in 16 bits as well if
-// context.rounded is not null.  `sums` is scratch memory, one element per row.
+// weights = softmax of v . tanh(keys + query), 0 at padding;  context [rows, C] = weights . values, and its copy if it has
+// one.  `sums` is scratch memory, one element per row.
 void Attend(CudaQueue& queue, const AttentionRows& rows, SoftmaxSum* sums,
             const DeviceMatrix& context);
 
 // Computes the gradients from dcontext, the gradient with respect to the context.  rows.sentence must be null.  Adds to
-// dkeys [rows, S, A] and dv [rows, A]; overwrites dquery [rows, A], and dquery.rounded.  `room` [rows, S] is scratch memory.
+// dkeys [rows, S, A] and dv [rows, A]; overwrites dquery [rows, A] and its copy.  `room` [rows, S] is scratch memory.
 void AttendBackward(CudaQueue& queue, const AttentionRows& rows, const DeviceMatrix& dcontext,
                     float* room, float* dkeys, const DeviceMatrix& dquery, float* dv);
 

@@ -37,8 +37,8 @@ void ReturnGradients(CudaQueue& queue, const Shape& shape, int64_t half, const i
 }
 
 // Adds the gradients to what another reader of x has written: to the states that were taken, and no others.
-void AddGradients(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
-                  const float* dy, float* dx) {
+void AddToTakenStates(CudaQueue& queue, const Shape& shape, int64_t half, const int32_t* lengths,
+                      const float* dy, float* dx) {
   const int64_t steps = shape[1], width = shape[2], count = shape[0] * width;
   ForEach(queue,
           {"final state gradient",
@@ -74,7 +74,7 @@ class FinalStateCuda : public Kernel {
   void Backward(const KernelArgs& args) override {
     float* const dx = args.input_gradients[0].f32();
     if (dx == nullptr) return;
-    const auto submit = args.adds_input_gradient ? AddGradients : ReturnGradients;
+    const auto submit = args.adds_input_gradient ? AddToTakenStates : ReturnGradients;
     submit(queue_, shape_, half_, LengthsOf(args), args.output_gradients[0].f32(), dx);
   }
 

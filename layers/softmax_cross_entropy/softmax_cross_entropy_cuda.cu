@@ -46,7 +46,7 @@ DT_DEVICE double LossOf(const LabelledRows& of, int64_t row, const RowSums& sums
   return std::log(sums.softmax.sum) - target;
 }
 
-// Returns the loss of a row, and keeps what its gradients need.  They are NaN after an infinite logit as well.
+// Returns the loss of a row, and keeps what its gradients need.
 DT_DEVICE double Keep(const LabelledRows& of, int64_t row, const RowSums& sums, KeptRow& kept) {
   const bool counts = of.HasClass(row) && !std::isinf(sums.softmax.largest);
   kept = {sums.softmax.largest, counts ? static_cast<float>(1 / sums.softmax.sum) : NAN};
@@ -62,8 +62,8 @@ DT_DEVICE float GradientOf(const LabelledRows& of, int64_t row, int64_t c, const
   return p - (c == of.labels[row] ? of.at_label * scale + spread : spread);
 }
 
-// Exponentials are relative to the largest logit, so that none overflows.  A NaN or infinite logit, or a label outside
-// [0, classes), gives a loss and gradients that are NaN.
+// Exponentials are relative to the largest logit, so that none overflows.  Loss and gradients are NaN if a logit is NaN or
+// +infinity, if all are -infinity, or if the label is outside [0, classes).
 void FindLosses(CudaQueue& queue, const LabelledRows& of, KeptRow* kept, double* losses) {
   ForEachRow(
       queue,

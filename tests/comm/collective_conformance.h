@@ -68,7 +68,7 @@ inline void ExpectNearTheSum(const std::vector<float>& got, int ranks, int salt)
   std::vector<double> sum(n, 0), magnitude(n, 0);
   for (Rank rank = 0; rank < ranks; ++rank) {
     const std::vector<float> term = GradientOf(rank, static_cast<int64_t>(n), salt);
-    // Pointers: ThreadSanitizer looks at each access to a vector's own.
+    // Through pointers, since ThreadSanitizer also checks each read of a vector's own pointer.
     const float* from = term.data();
     double *to = sum.data(), *bound = magnitude.data();
     for (size_t i = 0; i < n; ++i) {
@@ -81,7 +81,7 @@ inline void ExpectNearTheSum(const std::vector<float>& got, int ranks, int salt)
   for (size_t i = 0; i < n; ++i) {
     const double tolerance = (ranks - 1) * 0x1p-24 * bound[i] * 1.01;
     if (std::abs(double{found[i]} - expected[i]) <= tolerance)
-      continue;  // a million of ASSERT_NEAR takes long
+      continue;  // a million ASSERT_NEARs take long
     ASSERT_NEAR(found[i], expected[i], tolerance) << "at " << i;
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tests/nn/layer_harness.h"
 
@@ -78,6 +79,33 @@ TEST(BadValues, AScoreThatIsNoNumberShowsInTheLoss) {
     const KernelResult got = Compute("softmax_cross_entropy", setup, args);
     EXPECT_TRUE(std::isfinite(got.outputs[0][0]));
     EXPECT_FALSE(std::isfinite(got.outputs[0][1]));
+  }
+}
+
+// A row beyond 64 classes is summed by a block.
+TEST(BadValues, AScoreThatIsNoNumberShowsInALongRow) {
+  constexpr int kClasses = 100;
+  const double infinity = std::numeric_limits<double>::infinity(), nan = NAN;
+  for (const char* yaml : {"{}", "{label_smoothing: 0.1}"}) {
+    const CaseSetup setup(
+        "softmax_cross_entropy",
+        {.name = "", .yaml = yaml, .inputs = {{3, kClasses}, {3}}, .label_classes = kClasses});
+    const auto expect_nan = [&](const std::vector<int>& at, double score) {
+      RefArgs args = setup.Forward(Mode::kTrain);
+      for (const int c : at) args.inputs[0].values[kClasses + c] = score;
+      const KernelResult got = Compute("softmax_cross_entropy", setup, args);
+      EXPECT_TRUE(std::isnan(got.outputs[0][1])) << yaml << score << " at " << at[0];
+      EXPECT_TRUE(AllNan(RowOf(got.input_gradients[0], 1, kClasses))) << score << " at " << at[0];
+      for (const size_t row : {0, 2}) EXPECT_TRUE(std::isfinite(got.outputs[0][row]));
+    };
+    for (const int at : {0, 50, kClasses - 1}) {
+      expect_nan({at}, nan);
+      expect_nan({at}, infinity);
+    }
+    std::vector<int> all(kClasses);
+    std::iota(all.begin(), all.end(), 0);
+    expect_nan(all, -infinity);
+    expect_nan(all, nan);
   }
 }
 

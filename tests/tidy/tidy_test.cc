@@ -111,7 +111,7 @@ TEST(Tidy, LightLibrariesFindsPlanted) {
        "dtrain_library(comm_mpi DIR framework/comm/mpi LINK MPI::MPI_CXX)\n"
        "dtrain_library(nn DIR framework/nn PRECOMPILED plain)\n"
        "dtrain_library(exchange_threaded DIR framework/exchange/threaded DEPS comm_mpi)\n"
-       "dtrain_library(sim DIR framework/sim DEPS solver PRECOMPILED openmp LINK fmt::fmt)\n"}};
+       "dtrain_library(sim DIR framework/sim DEPS solver PRECOMPILED plain LINK fmt::fmt)\n"}};
   EXPECT_THAT(CheckLightLibraries(tree),
               ElementsAre("CMakeLists.txt: exchange_threaded must not link MPI::MPI_CXX",
                           "CMakeLists.txt: sim must not link dtrain::onednn"));

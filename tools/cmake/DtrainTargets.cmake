@@ -5,8 +5,8 @@
 # is compiled once per instruction set (framework/core/isa.h), an _amx_isa.cc for AMX alone; tests also get a copy that
 # emulates AMX's registers in memory, dtrain_<name>_emulated, which the program does not link.
 #
-# PRECOMPILED names a set of slow headers of other libraries that is compiled once for many folders
-# (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what they use, as a
+# PRECOMPILED names a set of slow headers of other libraries that is compiled once for many folders, with OpenMP and the
+# set's level of optimising (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what they use, as a
 # build with -DDTRAIN_PRECOMPILE=OFF (preset dev) checks.  With ALONE the folders must not include each other
 # (tests/tidy), but names of unnamed namespaces must differ over all of them.
 function(dtrain_library name)
@@ -65,8 +65,8 @@ function(dtrain_library name)
 endfunction()
 
 # dtrain_precompiled(name [LIKE set] [OPTIMISE level] HEADERS header... LINK target...): makes a set for targets with the
-# same compiler flags, OpenMP's and the level of dtrain_optimise included.  Under a sanitizer the level is the preset's, and
-# the set is that of LIKE.
+# same compiler flags, which include OpenMP's and the level of dtrain_optimise.  Under a sanitizer the level is the
+# preset's, and the set is that of LIKE.
 function(dtrain_precompiled name)
   cmake_parse_arguments(ARG "" "LIKE;OPTIMISE" "HEADERS;LINK" ${ARGN})
   set(set ${name})

@@ -5,7 +5,8 @@
 //   struct Cell {
 //     static constexpr int kGates, kRow;   // number of gates; floats per state element kept for backward
 //     static constexpr int kCarry;         // index of the kept float that the next step reads (an LSTM's cell), or -1
-//     static constexpr int kSameGates;     // of these, the first, W_i x + b_i and W_h h0 + b_h have the same gradients
+//     static constexpr int kSameGates;     // the gradients by W_i x + b_i and by W_h h0 + b_h are equal for so many
+//                                          // gates, the first ones
 //
 //     // Returns the state, from each gate's x = W_i x + b_i and h = W_h h0 + b_h; fills `row`.
 //     static DT_DEVICE float Forward(const float* x, const float* h, const CellPast& past,
@@ -75,10 +76,10 @@ struct CellGradients {
   // [kGates H], from_state_stride apart: receives the gradients by W_h h0 + b_h; null if all are the same.
   float* from_state = nullptr;
   int64_t from_state_stride = 0;
-  // [H], before_stride apart: receives h0, for dW_h.  Products alone read it, so if it has a copy, that alone is written.
+  // [H], before_stride apart: receives h0, for dW_h.  It is null if there is a copy, as products alone read it.
   float* before = nullptr;
   int64_t before_stride = 0;
-  // The gradients in `row`, in from_state, and h0; with the strides of these.
+  // Copies of the gradients in `row`, of those in from_state, and of h0; each has the stride of its original.
   RoundedCopy row_copy, from_state_copy, before_copy;
 };
 
@@ -138,13 +139,14 @@ DT_DEVICE void BackwardCell(const CellStep& s, const CellGradients& g, int64_t n
   for (int k = 0; k < Cell::kGates; ++k) {
     row[k * H] = dx[k];
     g.row_copy.Store(n * s.row_stride + k * H + j, dx[k]);
-    if (Cell::kSameGates == Cell::kGates) continue;
-    g.from_state[n * g.from_state_stride + k * H + j] = dh[k];
-    g.from_state_copy.Store(n * g.from_state_stride + k * H + j, dh[k]);
+    if constexpr (Cell::kSameGates < Cell::kGates) {
+      g.from_state[n * g.from_state_stride + k * H + j] = dh[k];
+      g.from_state_copy.Store(n * g.from_state_stride + k * H + j, dh[k]);
+    }
   }
   g.dstate[n * H + j] = dstate;
   g.before_copy.Store(n * g.before_stride + j, past.state);
-  if (g.before_copy.data == nullptr) g.before[n * g.before_stride + j] = past.state;
+  if (g.before != nullptr) g.before[n * g.before_stride + j] = past.state;
 }
 
 template <class Cell>
@@ -168,24 +170,23 @@ template <class Cell>
 void BackwardCells(CudaQueue& queue, const CellStep& step, const CellGradients& gradients) {
   const int64_t H = step.hidden, gates = Cell::kGates * H, states = step.samples * H;
   const CellGradients& g = gradients;
-  ForEach(queue,
-          {"backward cells",
-           {OfSamples(step, step.row_stride, Reads(step.row, Cell::kRow * H)),
-            OfSamples(step, step.row_stride, Writes(step.row, gates)), ReadsCarry<Cell>(step),
-            OfSamples(step, step.before_stride, Reads(step.state_before, H)),
-            OfSamples(step, g.dy_stride, Reads(g.dy, H)), Updates(g.dstate, states),
-            Updates(Cell::kCarry >= 0 ? g.dcarry : nullptr, states),
-            OfSamples(step, g.from_state_stride,
-                      Writes(Cell::kSameGates == Cell::kGates ? nullptr : g.from_state, gates)),
-            OfSamples(step, step.row_stride, g.row_copy, gates),
-            OfSamples(step, g.from_state_stride, g.from_state_copy, gates),
-            OfSamples(step, g.before_stride, g.before_copy, H),
-            OfSamples(step, g.before_stride,
-                      Writes(g.before_copy.data == nullptr ? g.before : nullptr, H)),
-            Reads(step.lengths, step.samples)}},
-          states, [=] DT_DEVICE(int64_t i) {
-            BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);
-          });
+  ForEach(
+      queue,
+      {"backward cells",
+       {OfSamples(step, step.row_stride, Reads(step.row, Cell::kRow * H)),
+        OfSamples(step, step.row_stride, Writes(step.row, gates)), ReadsCarry<Cell>(step),
+        OfSamples(step, step.before_stride, Reads(step.state_before, H)),
+        OfSamples(step, g.dy_stride, Reads(g.dy, H)), Updates(g.dstate, states),
+        Updates(Cell::kCarry >= 0 ? g.dcarry : nullptr, states),
+        OfSamples(step, g.from_state_stride,
+                  Writes(Cell::kSameGates == Cell::kGates ? nullptr : g.from_state, gates)),
+        OfSamples(step, step.row_stride, g.row_copy, gates),
+        OfSamples(step, g.from_state_stride, g.from_state_copy, gates),
+        OfSamples(step, g.before_stride, g.before_copy, H),
+        OfSamples(step, g.before_stride, Writes(g.before, H)), Reads(step.lengths, step.samples)}},
+      states, [=] DT_DEVICE(int64_t i) {
+        BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);
+      });
 }
 
 inline DT_DEVICE float Sigmoid(float x) { return 1 / (1 + expf(-x)); }

@@ -1,4 +1,4 @@
-// Element types of images in a GPU's memory.
+// Element types of images and of matrices' copies in a GPU's memory.
 //
 // A kernel of images is a template of the type.  It reads and writes elements of the type, and computes in float:
 //
@@ -35,8 +35,8 @@ DT_DEVICE inline float Rounded(DType type, float value) {
   return value;
 }
 
-// Where a kernel writes its numbers in 16 bits as well, for products that read them (matrix_product.h); nowhere if `data`
-// is null.
+// Where a kernel writes its numbers in 16 bits as well, for the products that read them (matrix_product.h).  It writes
+// nothing if `data` is null.
 struct RoundedCopy {
   uint16_t* data = nullptr;
   DType type = DType::kBF16;  // or kF16

@@ -32,19 +32,22 @@ struct DeviceMatrix {
   }
 
   DeviceMatrix Rows(int64_t first, int64_t count) const {
-    return {data + first * stride, count, columns, stride, RoundedAt(first * stride)};
+    return {At(data, first * stride), count, columns, stride, At(rounded, first * stride)};
   }
   DeviceMatrix Columns(int64_t first, int64_t count) const {
-    return {data + first, rows, count, stride, RoundedAt(first)};
+    return {At(data, first), rows, count, stride, At(rounded, first)};
   }
   // Returns the `count` rows first, first + step, first + 2 step, ...  With step = T this is step `first` of a tensor
   // [N, T, W].
   DeviceMatrix Every(int64_t step, int64_t first, int64_t count) const {
-    return {data + first * stride, count, columns, step * stride, RoundedAt(first * stride)};
+    return {At(data, first * stride), count, columns, step * stride, At(rounded, first * stride)};
   }
 
  private:
-  uint16_t* RoundedAt(int64_t i) const { return rounded == nullptr ? nullptr : rounded + i; }
+  template <class T>
+  static T* At(T* numbers, int64_t i) {
+    return numbers == nullptr ? nullptr : numbers + i;
+  }
 };
 
 namespace access {
@@ -74,7 +77,8 @@ void Multiply(CudaQueue& queue, const DeviceMatrix& a, const DeviceMatrix& b, co
 //   RoundOnce(queue, w);       // else the products round w each
 //   Multiply(queue, x, w, y); Multiply(queue, z, w, u);
 //
-// A kernel that computes a factor writes both: it gets CopyOf(queue, w), whose numbers are as far apart as those of w.
+// A kernel that computes a factor writes fp32 and 16 bits: it gets CopyOf(queue, w), whose numbers are as far apart as
+// those of w.  MultiplyEach reads no copy.
 //
 // Returns the floats of room for `numbers` numbers, a matrix's rows of whole strides; 0 if the precision has no 16 bits.
 int64_t RoomToRound(const CudaQueue& queue, int64_t numbers);
@@ -83,7 +87,13 @@ int64_t RoomToRound(const CudaQueue& queue, int64_t numbers);
 DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room);
 // Rounds matrix.data to matrix.rounded, if that is not null.
 void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix);
+// Returns matrix.rounded for a kernel that writes it.
 RoundedCopy CopyOf(const CudaQueue& queue, const DeviceMatrix& matrix);
+// Returns the matrix without its fp32 numbers if it has 16 bits: for one that products alone read.
+inline DeviceMatrix In16BitsAlone(DeviceMatrix matrix) {
+  if (matrix.rounded != nullptr) matrix.data = nullptr;
+  return matrix;
+}
 inline Access WritesCopy(const DeviceMatrix& matrix) {
   return Writes(matrix.rounded, matrix.columns)
       .Repeated(matrix.rows, static_cast<size_t>(matrix.stride) * sizeof(uint16_t));

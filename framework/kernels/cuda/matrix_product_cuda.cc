@@ -56,6 +56,8 @@ Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrice
   if (matrix.rounded != nullptr && aligned && count == 1) {
     return {matrix.rounded, BlasTypeOf(type), Leading(matrix), 0};
   }
+  DT_CHECK(matrix.data != nullptr)
+      << "the factor has 16 bits alone, which this product cannot read";
   const int64_t stride =
       (matrix.columns + 7) / 8 * 8;  // rows are multiples of 16 bytes for tensor cores
   const int64_t apart = matrix.rows * stride;

@@ -153,7 +153,8 @@ class RecurrentKernelCuda : public Kernel {
                      Scratch(args, dfrom_state_copy_));
   }
   DeviceMatrix BeforeOf(const KernelArgs& args) const {  // h0 of each step
-    return ToRoundIn(queue_, All(Scratch(args, before_), hidden_), Scratch(args, before_copy_));
+    return In16BitsAlone(
+        ToRoundIn(queue_, All(Scratch(args, before_), hidden_), Scratch(args, before_copy_)));
   }
   DeviceMatrix OutputOf(const KernelArgs& args, int64_t k) const {  // [., D H], not dropped
     const bool last = k == layer_.layers() - 1;
@@ -290,7 +291,7 @@ class RecurrentKernelCuda : public Kernel {
   const uint64_t layer_index_;
   const int64_t batch_, steps_, features_, hidden_, directions_;
   const int64_t gates_;  // G H
-  const int64_t same_;   // of these, the first, which have one gradient (cells.h)
+  const int64_t same_;   // kSameGates H
   const int64_t width_;  // D H
   const int64_t row_;    // floats of a row
   const bool training_;
@@ -301,7 +302,7 @@ class RecurrentKernelCuda : public Kernel {
   FloatRoom forward_, backward_, saved_;
   std::vector<int64_t> rows_, outputs_;
   std::vector<int64_t> rounded_;  // two for each layer and direction: the weights in 16 bits
-  // In 16 bits as well: the input, each layer's states, and of a layer's backward pass h0 and the gradients by the gates.
+  // Copies in 16 bits: the input, the states of each layer, and for a backward pass h0 and the gradients by the gates.
   int64_t input_copy_ = 0, before_copy_ = 0, dfrom_state_copy_ = 0;
   std::vector<int64_t> state_copies_, gate_copies_;  // by layer; by direction
   int64_t lengths_ = 0;

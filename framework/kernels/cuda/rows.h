@@ -33,8 +33,9 @@ void FindLengths(CudaQueue& queue, const int32_t* tokens, int64_t sentences, int
                  int64_t pad, int32_t* lengths);
 
 // Dropout: sets element i of row n to 0 if random_of(n).Bits(i) < ratio * 2^32, else scales it by 1 / (1 - ratio).
-// `to` may be `from`; to.rounded is written, too, if it is not null.  random_of is a DT_DEVICE lambda that returns the Random of row n by the step's values.  Each GPU thread draws one
-// block of random numbers, four words, for four elements of a row.
+// `to` may be `from`; to.rounded is written, too, if it is not null.  random_of is a DT_DEVICE lambda that returns the
+// Random of row n by the step's values.  Each GPU thread draws one block of random numbers, four words, for four elements
+// of a row.
 template <class RandomOf>
 void DropRows(CudaQueue& queue, const StepValues* values, double ratio, RandomOf random_of,
               const DeviceMatrix& from, const DeviceMatrix& to) {

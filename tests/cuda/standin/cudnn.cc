@@ -163,13 +163,13 @@ struct Problem {
   int64_t OutputWeights() const { return w.h * w.w * w.c; }
 };
 
-// Calls channels(o, c) for each output of a pixel, with the first of the input's channels that it reads.
-template <class Channels>
-void ForEachOutput(const Problem& p, const Channels& channels) {
+// Calls work(o, c) for each output of a pixel, with the first of the input's channels that it reads.
+template <class Work>
+void ForEachOutput(const Problem& p, const Work& work) {
   const int64_t groups = p.groups(),
                 outputs = p.w.n / groups;  // divided once: tests wait for these loops
   for (int64_t group = 0; group < groups; ++group) {
-    for (int64_t i = 0; i < outputs; ++i) channels(group * outputs + i, group * p.w.c);
+    for (int64_t i = 0; i < outputs; ++i) work(group * outputs + i, group * p.w.c);
   }
 }
 
