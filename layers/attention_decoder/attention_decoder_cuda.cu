@@ -140,7 +140,7 @@ class AttentionDecoderCuda : public Kernel {
     dv_ = backward_.Take(N_ * A);
     room_ = backward_.Take(N_ * S);
     dkeys_ = backward_.Take(N_ * S * A);
-    gradients_copy_ = copy(backward_, all * std::max(V, GruCell::kRow * H));
+    gradients_copy_ = copy(backward_, all * std::max(WholePacks(V), GruCell::kRow * H));
     dfrom_state_copy_ = copy(backward_, all * 3 * H);
     before_copy_ = copy(backward_, all * H);
     dquery_copy_ = copy(backward_, all * A);
@@ -259,8 +259,8 @@ class AttentionDecoderCuda : public Kernel {
   // Computes the gradients of fc_out, and dfeatures.
   void OutputGradients(const KernelArgs& args, const DecoderParams& params,
                        const DecoderParams& gradients) const {
-    const DeviceMatrix dy = ToRoundIn(queue_, All(args.output_gradients[0].f32(), sizes_.V),
-                                      Scratch(args, gradients_copy_));
+    const DeviceMatrix dy = ToRoundPaddedIn(queue_, All(args.output_gradients[0].f32(), sizes_.V),
+                                            Scratch(args, gradients_copy_));
     RoundOnce(queue_, dy);
     SumOverRows(queue_, dy, args.accumulate, gradients.out_bias);
     WeightGradient(args, dy, Features(args), gradients.out);

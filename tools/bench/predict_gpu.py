@@ -51,6 +51,8 @@ def main():
         if row := ROW.match(line):
             rows.append((row[1], int(row[2]), float(row[3]) + float(row[4])))
         elif end := END.match(line):
+            if not rows:
+                sys.exit("there is no table of kernels: set DTRAIN_TABLES=1")
             model, precision = end[1], end[2]
             seconds = seconds_of(model, precision, rows)
             aim = AIMS.get((model, precision), "")

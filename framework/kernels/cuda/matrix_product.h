@@ -26,21 +26,32 @@ struct DeviceMatrix {
   // The same numbers in the precision's 16 bits, for a factor of many products (RoundOnce, CopyOf); null, or not at 16
   // bytes: each product rounds.
   uint16_t* rounded = nullptr;
+  int64_t rounded_stride = 0;  // numbers from row to row of `rounded`
 
   static DeviceMatrix Dense(const float* data, int64_t rows, int64_t columns) {
     return {const_cast<float*>(data), rows, columns, columns};
   }
 
   DeviceMatrix Rows(int64_t first, int64_t count) const {
-    return {At(data, first * stride), count, columns, stride, At(rounded, first * stride)};
+    return {At(data, first * stride),
+            count,
+            columns,
+            stride,
+            At(rounded, first * rounded_stride),
+            rounded_stride};
   }
   DeviceMatrix Columns(int64_t first, int64_t count) const {
-    return {At(data, first), rows, count, stride, At(rounded, first)};
+    return {At(data, first), rows, count, stride, At(rounded, first), rounded_stride};
   }
   // Returns the `count` rows first, first + step, first + 2 step, ...  With step = T this is step `first` of a tensor
   // [N, T, W].
   DeviceMatrix Every(int64_t step, int64_t first, int64_t count) const {
-    return {At(data, first * stride), count, columns, step * stride, At(rounded, first * stride)};
+    return {At(data, first * stride),
+            count,
+            columns,
+            step * stride,
+            At(rounded, first * rounded_stride),
+            step * rounded_stride};
   }
 
  private:
@@ -85,6 +96,10 @@ int64_t RoomToRound(const CudaQueue& queue, int64_t numbers);
 // Returns the matrix with `room` for its 16 bits; without, if the precision has none or its rows are no whole packs, which
 // tensor cores want.
 DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room);
+// The same for a matrix that RoundOnce rounds: rows that are no whole packs are padded, so its room is for
+// rows * WholePacks(columns) numbers.
+DeviceMatrix ToRoundPaddedIn(const CudaQueue& queue, DeviceMatrix matrix, float* room);
+constexpr int64_t WholePacks(int64_t numbers) { return (numbers + 7) / 8 * 8; }
 // Rounds matrix.data to matrix.rounded, if that is not null.
 void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix);
 // Returns matrix.rounded for a kernel that writes it.
@@ -96,7 +111,7 @@ inline DeviceMatrix In16BitsAlone(DeviceMatrix matrix) {
 }
 inline Access WritesCopy(const DeviceMatrix& matrix) {
   return Writes(matrix.rounded, matrix.columns)
-      .Repeated(matrix.rows, static_cast<size_t>(matrix.stride) * sizeof(uint16_t));
+      .Repeated(matrix.rows, static_cast<size_t>(matrix.rounded_stride) * sizeof(uint16_t));
 }
 
 // Matrices of equal size; each begins `apart` floats after the previous one.

@@ -44,8 +44,8 @@ struct Factor {
 
 cudaDataType BlasTypeOf(DType type) { return type == DType::kF16 ? CUDA_R_16F : CUDA_R_16BF; }
 
-// Rounds the factor to the precision's 16 bits, if it has such and that is not done. cuBLAS's own modes (FAST_16BF, FAST_16F) would only
-// allow it to round; it might choose fp32 or TF32 instead.
+// Rounds the factor to the precision's 16 bits, if it has such and that is not done. cuBLAS's own modes (FAST_16BF,
+// FAST_16F) would only allow it to round; it might choose fp32 or TF32 instead.
 Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrices& matrices) {
   const DeviceMatrix& matrix = matrices.first;
   const DType type = FactorTypeOf(queue.precision());
@@ -54,12 +54,11 @@ Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrice
   }
   const bool aligned = reinterpret_cast<uintptr_t>(matrix.rounded) % 16 == 0;
   if (matrix.rounded != nullptr && aligned && count == 1) {
-    return {matrix.rounded, BlasTypeOf(type), Leading(matrix), 0};
+    return {matrix.rounded, BlasTypeOf(type), static_cast<int>(matrix.rounded_stride), 0};
   }
   DT_CHECK(matrix.data != nullptr)
       << "the factor has 16 bits alone, which this product cannot read";
-  const int64_t stride =
-      (matrix.columns + 7) / 8 * 8;  // rows are multiples of 16 bytes for tensor cores
+  const int64_t stride = WholePacks(matrix.columns);  // multiples of 16 bytes, for tensor cores
   const int64_t apart = matrix.rows * stride;
   void* const room = queue.FactorRoom(number, static_cast<size_t>(count * apart) * 2);
   RoundRows(queue, count, matrices, stride, type, room);
@@ -90,16 +89,25 @@ int64_t RoomToRound(const CudaQueue& queue, int64_t numbers) {
 DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room) {
   if (RoomToRound(queue, 1) == 0 || matrix.stride % 8 != 0) return matrix;
   matrix.rounded = reinterpret_cast<uint16_t*>(room);
+  matrix.rounded_stride = matrix.stride;
+  return matrix;
+}
+
+DeviceMatrix ToRoundPaddedIn(const CudaQueue& queue, DeviceMatrix matrix, float* room) {
+  if (RoomToRound(queue, 1) == 0) return matrix;
+  matrix.rounded = reinterpret_cast<uint16_t*>(room);
+  matrix.rounded_stride = WholePacks(matrix.columns);
   return matrix;
 }
 
 void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix) {
   if (matrix.rounded == nullptr) return;
   const DType type = FactorTypeOf(queue.precision());
-  RoundRows(queue, 1, {matrix}, matrix.stride, type, matrix.rounded);
+  RoundRows(queue, 1, {matrix}, matrix.rounded_stride, type, matrix.rounded);
 }
 
 RoundedCopy CopyOf(const CudaQueue& queue, const DeviceMatrix& matrix) {
+  DT_CHECK(matrix.rounded == nullptr || matrix.rounded_stride == matrix.stride);
   return {matrix.rounded, FactorTypeOf(queue.precision())};
 }
 
