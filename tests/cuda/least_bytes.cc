@@ -55,7 +55,7 @@ double TakenRows(const KernelArgs& args, bool backward) {
   return backward ? OnceEach(args, true) : 2 * BytesOf(args.outputs);
 }
 
-// Behind another reader of the states it adds to those that it took.
+// The layer adds its gradients to those of another reader, in the states that it took.
 double FinalState(const KernelArgs& args, bool backward) {
   return backward && args.adds_input_gradient ? 3 * BytesOf(args.output_gradients)
                                               : TakenRows(args, backward);

@@ -6,8 +6,8 @@
 # emulates AMX's registers in memory, dtrain_<name>_emulated, which the program does not link.
 #
 # PRECOMPILED names a set of slow headers of other libraries that is compiled once for many folders, with OpenMP and the
-# set's level of optimising (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what they use, as a
-# build with -DDTRAIN_PRECOMPILE=OFF (preset dev) checks.  With ALONE the folders must not include each other
+# set's level of optimising (dtrain_precompiled), PRECOMPILE headers of the library's own.  The files still include what
+# they use, as a build with -DDTRAIN_PRECOMPILE=OFF (preset dev) checks.  With ALONE the folders must not include each other
 # (tests/tidy), but names of unnamed namespaces must differ over all of them.
 function(dtrain_library name)
   cmake_parse_arguments(ARG "ALONE" "PRECOMPILED" "DIR;DEPS;LINK;PRECOMPILE" ${ARGN})

@@ -5,8 +5,8 @@
 //   struct Cell {
 //     static constexpr int kGates, kRow;   // number of gates; floats per state element kept for backward
 //     static constexpr int kCarry;         // index of the kept float that the next step reads (an LSTM's cell), or -1
-//     static constexpr int kSameGates;     // the gradients by W_i x + b_i and by W_h h0 + b_h are equal for so many
-//                                          // gates, the first ones
+//     static constexpr int kSameGates;     // number of gates, from the first, of which the gradients by W_i x + b_i
+//                                          // and by W_h h0 + b_h are equal
 //
 //     // Returns the state, from each gate's x = W_i x + b_i and h = W_h h0 + b_h; fills `row`.
 //     static DT_DEVICE float Forward(const float* x, const float* h, const CellPast& past,
@@ -61,8 +61,9 @@ inline Access OfSamples(const CellStep& s, int64_t stride, const Access& first) 
   return first.Repeated(s.samples, static_cast<size_t>(stride) * sizeof(float));
 }
 
-// The access writes the first `count` numbers of each sample's row of a copy.
-inline Access OfSamples(const CellStep& s, int64_t stride, const RoundedCopy& copy, int64_t count) {
+// Says that a kernel writes the first `count` numbers of each sample's row of a copy, whose rows are `stride` numbers apart.
+inline Access WritesCopies(const CellStep& s, int64_t stride, const RoundedCopy& copy,
+                           int64_t count) {
   return Writes(copy.data, count)
       .Repeated(s.samples, static_cast<size_t>(stride) * sizeof(uint16_t));
 }
@@ -159,7 +160,7 @@ void ForwardCells(CudaQueue& queue, const CellStep& step) {
         OfSamples(step, step.row_stride, Writes(step.row, Cell::kRow * H)), ReadsCarry<Cell>(step),
         OfSamples(step, step.before_stride, Reads(step.state_before, H)),
         OfSamples(step, step.state_stride, Writes(step.state, H)),
-        OfSamples(step, step.state_stride, step.state_copy, H),
+        WritesCopies(step, step.state_stride, step.state_copy, H),
         Reads(step.from_state, step.samples * gates), Reads(step.bias_in, gates),
         Reads(step.bias_state, gates), Reads(step.lengths, step.samples)}},
       step.samples * H,
@@ -180,9 +181,9 @@ void BackwardCells(CudaQueue& queue, const CellStep& step, const CellGradients& 
         Updates(Cell::kCarry >= 0 ? g.dcarry : nullptr, states),
         OfSamples(step, g.from_state_stride,
                   Writes(Cell::kSameGates == Cell::kGates ? nullptr : g.from_state, gates)),
-        OfSamples(step, step.row_stride, g.row_copy, gates),
-        OfSamples(step, g.from_state_stride, g.from_state_copy, gates),
-        OfSamples(step, g.before_stride, g.before_copy, H),
+        WritesCopies(step, step.row_stride, g.row_copy, gates),
+        WritesCopies(step, g.from_state_stride, g.from_state_copy, gates),
+        WritesCopies(step, g.before_stride, g.before_copy, H),
         OfSamples(step, g.before_stride, Writes(g.before, H)), Reads(step.lengths, step.samples)}},
       states, [=] DT_DEVICE(int64_t i) {
         BackwardCell<Cell>(step, gradients, i / step.hidden, i % step.hidden);

@@ -35,7 +35,7 @@ DT_DEVICE inline float Rounded(DType type, float value) {
   return value;
 }
 
-// Where a kernel writes its numbers in 16 bits as well, for the products that read them (matrix_product.h).  It writes
+// A kernel writes its numbers in 16 bits here as well, for the products that read them (matrix_product.h).  It writes
 // nothing if `data` is null.
 struct RoundedCopy {
   uint16_t* data = nullptr;

@@ -65,6 +65,14 @@ Factor FactorOf(CudaQueue& queue, int number, int64_t count, const DeviceMatrice
   return {room, BlasTypeOf(type), static_cast<int>(stride), apart};
 }
 
+// Returns the matrix with rows of `stride` numbers in `room` for its 16 bits, if the precision has such.
+DeviceMatrix WithRoom(const CudaQueue& queue, DeviceMatrix matrix, float* room, int64_t stride) {
+  if (RoomToRound(queue, 1) == 0) return matrix;
+  matrix.rounded = reinterpret_cast<uint16_t*>(room);
+  matrix.rounded_stride = stride;
+  return matrix;
+}
+
 // TF32 is only allowed, not required: cuBLAS uses fp32 where it expects that to be faster.
 cublasComputeType_t ComputeTypeOf(Precision precision) {
   return precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -87,17 +95,11 @@ int64_t RoomToRound(const CudaQueue& queue, int64_t numbers) {
 }
 
 DeviceMatrix ToRoundIn(const CudaQueue& queue, DeviceMatrix matrix, float* room) {
-  if (RoomToRound(queue, 1) == 0 || matrix.stride % 8 != 0) return matrix;
-  matrix.rounded = reinterpret_cast<uint16_t*>(room);
-  matrix.rounded_stride = matrix.stride;
-  return matrix;
+  return matrix.stride % 8 == 0 ? WithRoom(queue, matrix, room, matrix.stride) : matrix;
 }
 
 DeviceMatrix ToRoundPaddedIn(const CudaQueue& queue, DeviceMatrix matrix, float* room) {
-  if (RoomToRound(queue, 1) == 0) return matrix;
-  matrix.rounded = reinterpret_cast<uint16_t*>(room);
-  matrix.rounded_stride = WholePacks(matrix.columns);
-  return matrix;
+  return WithRoom(queue, matrix, room, WholePacks(matrix.columns));
 }
 
 void RoundOnce(CudaQueue& queue, const DeviceMatrix& matrix) {
